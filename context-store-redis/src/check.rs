@@ -20,6 +20,7 @@ use crate::chat::snapshot::ChatHeader;
 use crate::chat::tree::{BranchTree, Piece};
 use crate::connections::shared::Shared;
 use crate::error::{Fault, Result};
+use crate::fragments::log::VersionList;
 use crate::fragments::{self, FragmentList};
 use crate::history::messages::read_revision;
 use crate::history::runs;
@@ -278,7 +279,18 @@ impl ChatCheck<'_> {
     /// Checks fragments, streams and commit keys. No other field may then remain.
     fn rest(&mut self) -> Result<()> {
         let listed = self.take("x");
-        for entry in FragmentList::read(listed.as_ref())?.list {
+        let listed = FragmentList::read(listed.as_ref())?;
+        let versions = self.take(fields::VERSIONS);
+        for field in VersionList::read(versions.as_ref(), &listed)?.earlier() {
+            match self.take(&field) {
+                Some(value) => drop(fragments::read(&value)?),
+                None => self.add(
+                    format!("field {field}"),
+                    "the log of fragments has a version whose content is missing",
+                ),
+            }
+        }
+        for entry in listed.list {
             match self.take(&fields::fragment(entry.no)) {
                 Some(value) => drop(fragments::read(&value)?),
                 None => self.add(

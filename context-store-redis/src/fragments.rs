@@ -1,5 +1,7 @@
 //! Context fragments that are stored with a chat: a small list, and a field for each fragment.
 
+pub(crate) mod log;
+
 use std::collections::HashMap;
 
 use bytes::Bytes;
@@ -10,11 +12,12 @@ use redis::cmd;
 use serde::{Deserialize, Serialize};
 
 use crate::chat::change::ChatChange;
-use crate::chat::fields;
+use crate::chat::fields::{self, VERSIONS};
 use crate::chat::snapshot::{ChatSnapshot, chat_not_found};
 use crate::checksums;
 use crate::connections::shared::{ATTEMPTS, Shared};
 use crate::error::{Fault, Result};
+use crate::fragments::log::{VersionList, WrittenBy};
 use crate::values::unreadable;
 
 /// The list of fragments, in order.
@@ -32,6 +35,9 @@ pub(crate) struct FragmentEntry {
     id: Option<FragmentId>,
     /// The hash of the body.
     hash: String,
+    /// The hash of the rest. Missing in lists of layout 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rest: Option<String>,
 }
 
 /// The header before the body.
@@ -53,41 +59,55 @@ impl FragmentList {
         Ok(checksums::seal("x", serde_json::to_vec(self).map_err(|_| unreadable())?))
     }
 
-    fn number_of(&mut self, new: &StoredFragment) -> u64 {
-        let hash = hash(&new.body);
-        let replaced = self.list.iter().find(|entry| match (&entry.id, &new.id) {
+    /// Puts a fragment into the list. Returns its number and whether it is a new one, or `None` if
+    /// it is there as it is.
+    fn put(&mut self, new: &StoredFragment) -> Result<Option<(u64, bool)>> {
+        let (hash, rest) = (hash(&new.body), Some(hash_of([&header(new)?[..]])));
+        let replaced = self.list.iter_mut().find(|entry| match (&entry.id, &new.id) {
             (Some(a), Some(b)) => a == b,
             (None, None) => entry.hash == hash,
             _ => false,
         });
-        if let Some(no) = replaced.map(|entry| entry.no) {
-            self.list
-                .iter_mut()
-                .filter(|entry| entry.no == no)
-                .for_each(|entry| entry.hash.clone_from(&hash));
-            return no;
+        if let Some(entry) = replaced {
+            if (&entry.hash, &entry.rest) == (&hash, &rest) {
+                return Ok(None);
+            }
+            (entry.hash, entry.rest) = (hash, rest);
+            return Ok(Some((entry.no, false)));
         }
         let no = self.next;
         self.next += 1;
-        self.list.push(FragmentEntry { no, id: new.id.clone(), hash });
-        no
+        self.list.push(FragmentEntry { no, id: new.id.clone(), hash, rest });
+        Ok(Some((no, true)))
     }
 }
 
 /// Adds the writes of these fragments to a change.
 pub(crate) fn put(
     change: &mut ChatChange,
-    snapshot: &ChatSnapshot,
+    (snapshot, versions): (&ChatSnapshot, Option<&Bytes>),
     fragments: &[StoredFragment],
+    by: &WrittenBy<'_>,
 ) -> Result<()> {
     if fragments.is_empty() {
         return Ok(());
     }
     let mut listed = FragmentList::read(snapshot.fragments.as_ref())?;
-    let mut bodies = HashMap::new();
+    let mut log = VersionList::read(versions, &listed)?;
+    let mut bodies: HashMap<u64, &StoredFragment> = HashMap::new();
     for fragment in fragments {
-        bodies.insert(listed.number_of(fragment), fragment);
+        let Some((no, is_new)) = listed.put(fragment)? else { continue };
+        match (bodies.insert(no, fragment), is_new) {
+            (Some(earlier), _) => change.set(log.field_of(no)?, write(earlier)?),
+            (None, false) => change.copy(fields::fragment(no), log.field_of(no)?),
+            (None, true) => {}
+        }
+        log.add(no, fragment.id.as_ref(), true, by);
     }
+    if bodies.is_empty() {
+        return Ok(());
+    }
+    log.write(change)?;
     for (no, fragment) in bodies {
         change.set(fields::fragment(no), write(fragment)?);
     }
@@ -96,22 +116,29 @@ pub(crate) fn put(
 }
 
 fn hash(body: &Encoded) -> String {
+    hash_of([body.kind().as_bytes(), &body.version().to_le_bytes(), body.bytes()])
+}
+
+fn hash_of<const N: usize>(parts: [&[u8]; N]) -> String {
     let mut hash = blake3::Hasher::new();
-    for part in [body.kind().as_bytes(), &body.version().to_le_bytes(), body.bytes()] {
+    for part in parts {
         hash.update(&(part.len() as u64).to_le_bytes()).update(part);
     }
     hash.finalize().to_hex().to_string()
 }
 
-fn write(fragment: &StoredFragment) -> Result<Vec<u8>> {
-    let StoredFragment { id, metadata, body } = fragment;
+fn header(StoredFragment { id, metadata, body }: &StoredFragment) -> Result<Vec<u8>> {
     let header = FragmentHeader {
         id: id.clone(),
         kind: body.kind().to_owned(),
         version: body.version(),
         metadata: metadata.clone(),
     };
-    let header = serde_json::to_vec(&header).map_err(|_| unreadable())?;
+    serde_json::to_vec(&header).map_err(|_| unreadable())
+}
+
+fn write(fragment: &StoredFragment) -> Result<Vec<u8>> {
+    let (header, body) = (header(fragment)?, &fragment.body);
     let length = u32::try_from(header.len()).map_err(|_| unreadable())?;
     let mut out = Vec::with_capacity(4 + header.len() + body.bytes().len());
     out.extend_from_slice(&length.to_le_bytes());
@@ -137,32 +164,41 @@ pub(crate) fn read(value: &Bytes) -> Result<StoredFragment> {
 
 /// Lists the fragments in the order in which they were first put.
 pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
-    let key = shared.keys.chat(chat);
     for _ in 0..ATTEMPTS {
         let snapshot = shared.snapshot("fragments", chat, &[]).await?;
         let listed = FragmentList::read(snapshot.fragments.as_ref())?;
-        if listed.list.is_empty() {
-            return Ok(Vec::new());
+        let fields = listed.list.iter().map(|entry| fields::fragment(entry.no)).collect();
+        if let Some(read) = contents(shared, ("fragments", chat), &snapshot, fields).await? {
+            return Ok(read);
         }
-        // A write in between changes the version.
-        let mut get = cmd("HMGET");
-        get.arg(&key).arg("v");
-        for entry in &listed.list {
-            get.arg(fields::fragment(entry.no));
-        }
-        let values: Vec<Option<Vec<u8>>> = shared.connection.run(&get).await?;
-        let mut values = values.into_iter();
-        match values.next().flatten() {
-            None => return Err(chat_not_found("fragments", chat)),
-            Some(version) if version != snapshot.version[..] => continue,
-            Some(_) => {}
-        }
-        let fragment = |value: Option<Vec<u8>>| {
-            read(&value.ok_or(Fault::Corrupt("a fragment is missing", None))?.into())
-        };
-        return values.map(fragment).collect();
     }
     Err(Fault::Contended)
+}
+
+/// Reads fields with fragments. Returns `None` if the chat was changed since the snapshot.
+async fn contents(
+    shared: &Shared,
+    (operation, chat): (&'static str, &ChatRef),
+    snapshot: &ChatSnapshot,
+    fields: Vec<String>,
+) -> Result<Option<Vec<StoredFragment>>> {
+    if fields.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    // A write in between changes the version.
+    let mut get = cmd("HMGET");
+    get.arg(shared.keys.chat(chat)).arg("v").arg(fields);
+    let values: Vec<Option<Vec<u8>>> = shared.connection.run(&get).await?;
+    let mut values = values.into_iter();
+    match values.next().flatten() {
+        None => return Err(chat_not_found(operation, chat)),
+        Some(version) if version != snapshot.version[..] => return Ok(None),
+        Some(_) => {}
+    }
+    let fragment = |value: Option<Vec<u8>>| {
+        read(&value.ok_or(Fault::Corrupt("a fragment is missing", None))?.into())
+    };
+    values.map(fragment).collect::<Result<_>>().map(Some)
 }
 
 pub(crate) async fn put_all(
@@ -175,10 +211,11 @@ pub(crate) async fn put_all(
     fragments.iter().try_for_each(|fragment| fragment.check(OPERATION))?;
     let decide = |snapshot: &ChatSnapshot| {
         let mut change = ChatChange::at(at);
-        put(&mut change, snapshot, fragments)?;
+        let by = WrittenBy { at, message: None };
+        put(&mut change, (snapshot, log::requested(snapshot)), fragments, &by)?;
         Ok((Some(change), ()))
     };
-    shared.change(OPERATION, chat, &[], decide).await
+    shared.change(OPERATION, chat, &[VERSIONS.to_owned()], decide).await
 }
 
 pub(crate) async fn remove(
@@ -189,16 +226,22 @@ pub(crate) async fn remove(
 ) -> Result<bool> {
     let decide = |snapshot: &ChatSnapshot| {
         let mut listed = FragmentList::read(snapshot.fragments.as_ref())?;
+        let mut log = VersionList::read(log::requested(snapshot), &listed)?;
         let mut change = ChatChange::at(at);
         let (gone, kept) =
             listed.list.into_iter().partition::<Vec<_>, _>(|entry| entry.id.as_ref() == Some(id));
         if gone.is_empty() {
             return Ok((Some(change), false));
         }
+        for entry in gone {
+            change.copy(fields::fragment(entry.no), log.field_of(entry.no)?);
+            change.remove(fields::fragment(entry.no));
+            log.add(entry.no, Some(id), false, &WrittenBy { at, message: None });
+        }
         listed.list = kept;
-        gone.iter().for_each(|entry| change.remove(fields::fragment(entry.no)));
+        log.write(&mut change)?;
         change.set("x", listed.write()?);
         Ok((Some(change), true))
     };
-    shared.change("remove_fragment", chat, &[], decide).await
+    shared.change("remove_fragment", chat, &[VERSIONS.to_owned()], decide).await
 }

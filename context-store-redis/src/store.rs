@@ -12,8 +12,8 @@ mod streams;
 use std::fmt;
 
 use context_core::store::{
-    BlobStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore, StoreInfo,
-    StreamStore, TrajectoryStore,
+    BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
+    MemoryRecordStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Result, Store};
 
@@ -68,6 +68,10 @@ impl Store for RedisStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.shared
+    }
+
+    fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        Some(&self.shared)
     }
 
     fn blobs(&self) -> Option<&dyn BlobStore> {

@@ -21,6 +21,8 @@ pub(crate) struct ChatChange {
     /// Fields that must still have these values.
     equal: Vec<(String, Vec<u8>)>,
     remove: Vec<String>,
+    /// Fields whose present value another field gets.
+    copies: Vec<(String, String)>,
     /// Messages that lose their revisions.
     forget: Vec<MessageId>,
     cuts: Vec<Cut>,
@@ -52,6 +54,11 @@ impl ChatChange {
 
     pub(crate) fn remove(&mut self, field: impl Into<String>) {
         self.remove.push(field.into());
+    }
+
+    /// Sets a field to the value that another one had before the change.
+    pub(crate) fn copy(&mut self, from: String, to: String) {
+        self.copies.push((from, to));
     }
 
     /// Requires that this field does not exist.
@@ -106,7 +113,8 @@ impl ChatChange {
         call.arg(&snapshot.version[..]).arg(shared.new_version()).arg(shared.ttl);
         call.arg(self.messages).arg(self.bytes).arg(self.at.map(values::time).unwrap_or_default());
         let counts = [self.absent.len(), self.equal.len(), self.remove.len(), self.forget.len()];
-        counts.into_iter().chain([self.cuts.len(), self.merges.len()]).for_each(|count| {
+        let others = [self.cuts.len(), self.merges.len(), self.copies.len()];
+        counts.into_iter().chain(others).for_each(|count| {
             call.arg(count);
         });
         self.absent.iter().for_each(|field| {
@@ -127,6 +135,9 @@ impl ChatChange {
         self.merges.iter().for_each(|(piece, before, after)| {
             call.arg(piece).arg(before).arg(after);
         });
+        self.copies.iter().for_each(|(from, to)| {
+            call.arg(from).arg(to);
+        });
         self.set.iter().for_each(|(field, value)| {
             call.arg(field).arg(&value[..]);
         });
@@ -134,7 +145,7 @@ impl ChatChange {
             0 => Err(chat_not_found(operation, chat)),
             1 => Ok(ChangeOutcome::Applied),
             2 => Ok(ChangeOutcome::Conflict),
-            3 => Err(Fault::Corrupt("messages of a branch are missing", None)),
+            3 => Err(Fault::Corrupt("messages of a branch or a fragment are missing", None)),
             _ => Err(checksums::damaged()),
         }
     }

@@ -14,6 +14,7 @@
 //! i<id>        position of a message
 //! q<id>        number of revisions of a message; r<k><id>: the kth, its time of replacement and its content
 //! f<n>         a fragment
+//! g            the versions of fragments, in order (JSON); g<n>: content that a fragment had in version n
 //! l            end, number and owner of the last lease
 //! k<key>       outcome of the commit with this key (JSON)
 //! z, t, u, c   streams, see the module `streams::fields`
@@ -34,6 +35,9 @@ pub(crate) const BLOCK: u64 = 64;
 /// The maximum number of bytes packed into a run of several messages. A larger message has a run of
 /// its own.
 pub(crate) const RUN_BYTES: usize = 256 << 10;
+
+/// The field of the versions of fragments.
+pub(crate) const VERSIONS: &str = "g";
 
 /// The field of the last lease.
 pub(crate) const LEASE: &str = "l";
@@ -180,6 +184,11 @@ pub(crate) fn revision(nth: u64, id: &MessageId) -> String {
 
 pub(crate) fn fragment(no: u64) -> String {
     format!("f{no}")
+}
+
+/// The content that a fragment had in a version.
+pub(crate) fn version(number: u64) -> String {
+    format!("{VERSIONS}{number}")
 }
 
 pub(crate) fn key(key: &context_core::base::CommitKey) -> String {

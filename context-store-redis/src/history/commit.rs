@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use context_core::message::NodeKind;
 use context_core::store::{Commit, CommitOutcome, Committed, Target};
 use context_core::{BranchName, MessageId, Node};
@@ -19,6 +20,7 @@ use crate::chat::fields::{self, BLOCK, Position, Tip};
 use crate::chat::snapshot::{ChatHeader, ChatSnapshot};
 use crate::connections::shared::{ATTEMPTS, Shared, check_bytes};
 use crate::error::{Fault, Result};
+use crate::fragments::log::WrittenBy;
 use crate::history::append::append;
 use crate::history::facts::{FactFields, StoredFacts};
 use crate::history::messages::placed;
@@ -68,7 +70,7 @@ pub(crate) async fn commit(shared: &Shared, commit: &Commit) -> Result<CommitOut
 enum Decision {
     /// The answer is known and nothing is written.
     Answer(CommitOutcome),
-    Write(ChatChange, Committed),
+    Write(Box<ChatChange>, Committed),
     /// The chat was changed while it was read.
     Retry,
 }
@@ -79,7 +81,7 @@ async fn decide(
     snapshot: &ChatSnapshot,
     found: StoredFacts,
 ) -> Result<Decision> {
-    let StoredFacts { positions, revisions, lease, known } = found;
+    let StoredFacts { positions, revisions, lease, versions, known } = found;
     let mut facts = CommitFacts::new();
     if let (Some(key), Some(known)) = (&commit.key, known) {
         let known = checksums::opened(&fields::key(key), &known)?;
@@ -114,7 +116,9 @@ async fn decide(
     facts.chat = commit.patch.as_ref().map(|_| snapshot.chat.clone());
     match decide_commit(commit, facts)? {
         CommitDecision::Answer(outcome) => Ok(Decision::Answer(outcome)),
-        CommitDecision::Write(plan) => write(shared, commit, snapshot, &revisions, plan).await,
+        CommitDecision::Write(plan) => {
+            write(shared, commit, snapshot, (&revisions, versions.as_ref()), plan).await
+        }
     }
 }
 
@@ -123,7 +127,7 @@ async fn write(
     shared: &Shared,
     commit: &Commit,
     snapshot: &ChatSnapshot,
-    revisions: &HashMap<MessageId, u64>,
+    (revisions, versions): (&HashMap<MessageId, u64>, Option<&Bytes>),
     plan: CommitPlan<Position>,
 ) -> Result<Decision> {
     let mut change = ChatChange::at(commit.at);
@@ -159,7 +163,9 @@ async fn write(
     {
         return Ok(Decision::Retry);
     }
-    fragments::put(&mut change, snapshot, &commit.fragments)?;
+    let message = commit.nodes.first().map(|node| &node.id);
+    let by = WrittenBy { at: commit.at, message };
+    fragments::put(&mut change, (snapshot, versions), &commit.fragments, &by)?;
     if let (Some(key), Some(digest)) = (&commit.key, plan.digest) {
         let Committed { branch, head, .. } = plan.committed.clone();
         let digest = blake3::Hash::from_bytes(digest).to_hex().to_string();
@@ -168,7 +174,7 @@ async fn write(
         let field = fields::key(key);
         change.set(field.clone(), checksums::seal(&field, known));
     }
-    Ok(Decision::Write(change, plan.committed))
+    Ok(Decision::Write(Box::new(change), plan.committed))
 }
 
 /// Boundaries that are added and removed, by piece.

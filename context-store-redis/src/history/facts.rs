@@ -12,12 +12,13 @@ use crate::chat::snapshot::ChatSnapshot;
 use crate::error::Result;
 use crate::{leases, values};
 
-/// The requested data: positions of messages, numbers of revisions, the lease,
-/// and a commit key.
+/// The requested data: positions of messages, numbers of revisions, the lease, the versions of
+/// fragments, and a commit key.
 pub(crate) struct FactFields {
     pub(crate) fields: Vec<String>,
     positions: Vec<MessageId>,
     changed: Vec<MessageId>,
+    versions: bool,
 }
 
 /// The data that was found.
@@ -26,6 +27,8 @@ pub(crate) struct StoredFacts {
     /// The number of revisions of each message that has revisions.
     pub(crate) revisions: HashMap<MessageId, u64>,
     pub(crate) lease: Option<Lease>,
+    /// The log of fragments, unparsed. Asked for only if the commit has fragments.
+    pub(crate) versions: Option<Bytes>,
     pub(crate) known: Option<Bytes>,
 }
 
@@ -35,8 +38,10 @@ impl FactFields {
         let positions: Vec<_> = named_messages(commit).cloned().collect();
         let fields = positions.iter().map(fields::id).chain(changed.iter().map(fields::revisions));
         let fields = fields.chain(std::iter::once(fields::LEASE.to_owned()));
+        let versions = !commit.fragments.is_empty();
+        let fields = fields.chain(versions.then(|| fields::VERSIONS.to_owned()));
         let fields = fields.chain(commit.key.iter().map(fields::key)).collect();
-        Self { fields, positions, changed }
+        Self { fields, positions, changed, versions }
     }
 
     pub(crate) fn read(&self, snapshot: &ChatSnapshot) -> Result<StoredFacts> {
@@ -45,6 +50,7 @@ impl FactFields {
             positions: HashMap::new(),
             revisions: HashMap::new(),
             lease: None,
+            versions: None,
             known: None,
         };
         for (id, position) in self.positions.iter().zip(answers.by_ref().take(self.positions.len()))
@@ -59,6 +65,9 @@ impl FactFields {
             }
         }
         found.lease = leases::read(answers.next().and_then(Option::as_ref))?;
+        if self.versions {
+            found.versions = answers.next().cloned().flatten();
+        }
         found.known = answers.next().cloned().flatten();
         Ok(found)
     }

@@ -45,6 +45,8 @@ async fn fill(fixture: &RedisFixture) {
         body: Encoded::new("text", 1, "pay 100"),
     };
     let store: &dyn Store = &fixture.store;
+    let earlier = StoredFragment { body: Encoded::new("text", 1, "pay 200"), ..fragment.clone() };
+    store.fragments().put_fragments(&chat(), &[earlier], T).await.unwrap();
     store.fragments().put_fragments(&chat(), &[fragment], T).await.unwrap();
     let _done =
         store.blobs().unwrap().put_blob(&chat(), NewBlob::new(&b"pay 100"[..], T)).await.unwrap();
@@ -69,6 +71,7 @@ async fn read(store: &dyn Store) -> Result<()> {
     history.revisions(&chat(), &"m1".into()).await?;
     history.checkpoints(&chat()).await?;
     store.fragments().fragments(&chat()).await?;
+    store.fragment_log().unwrap().fragment_log(&chat()).await?;
     store.leases().unwrap().lease(&chat()).await?;
     // Damage is detected even if only a part is read.
     store.blobs().unwrap().read_blob(&chat(), &BlobId::of(b"pay 100"), 2..5, None).await?;

@@ -1,7 +1,7 @@
 -- Applies a change that was decided after a read, if its preconditions still hold. ARGV: version,
--- new version, time to live, messages and bytes to add, time or '', then six numbers: of fields
+-- new version, time to live, messages and bytes to add, time or '', then seven numbers: of fields
 -- that must be absent, that must be equal, to delete, of messages that lose their revisions, of
--- pieces to cut, to merge. Then those items, then the fields to set. Returns 0 if the chat does not
+-- pieces to cut, to merge, of fields to copy. Then those items, then the fields to set. Returns 0 if the chat does not
 -- exist, 1 if the change was applied, 2 if another write was first, 3 if something is missing, 4 if
 -- the counters are damaged. All reads precede the first write.
 local seen = redis.call('HMGET', key, 'v', 'a')
@@ -10,7 +10,7 @@ if seen[1] == ARGV[2] then return 1 end
 if seen[1] ~= ARGV[1] then return 2 end
 local counts = text_of('a', seen[2])
 if not counts then return 4 end
-local at = 12
+local at = 13
 local function next_args(n)
     local from = at + 1
     at = at + n
@@ -91,6 +91,13 @@ for i = from, to, 3 do
     if not cut(ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])) then return 3 end
 end
 local merges, merges_to = next_args(3 * tonumber(ARGV[12]))
+from, to = next_args(2 * tonumber(ARGV[13]))
+for i = from, to, 2 do
+    local value = redis.call('HGET', key, ARGV[i])
+    if not value then return 3 end
+    sets[#sets + 1] = ARGV[i + 1]
+    sets[#sets + 1] = value
+end
 
 -- The first write is one that a full server rejects, so that nothing has changed then.
 counts = number(messages) .. ' ' .. number(bytes) .. ' ' .. updated
