@@ -191,7 +191,8 @@ pub enum RemainingKind {
     Title,
     /// A message, or an earlier revision of it.
     Message,
-    /// A context fragment that is stored with a chat.
+    /// A context fragment that is stored with a chat, or an earlier version of it, which
+    /// [`clear_fragment_log`](crate::store::FragmentLogStore::clear_fragment_log) destroys.
     Fragment,
     /// A blob.
     Blob,

@@ -10,8 +10,9 @@
 //!
 //! The copy has everything of the graph: ids, timestamps, revisions, token counts, bodies byte for
 //! byte, branches in their order, checkpoints, fragments, blobs with their timestamps, title and
-//! metadata. Idempotency keys of commits, streams, rounds of trajectories and memories are not
-//! transferred. [`LeftBehind`] counts the last three, so that a program can report them or refuse.
+//! metadata. Idempotency keys of commits, earlier versions of fragments, streams, rounds of
+//! trajectories and memories are not transferred. [`LeftBehind`] counts all but the keys, so that a
+//! program can report them or refuse.
 //! A chat that is written to while it is read is copied as of some moment in between.
 
 mod check;

@@ -35,7 +35,8 @@ Examples:
 
 A copy of a chat includes its branches, checkpoints, fragments, revisions, blobs, ids and times, but
 no recorded runs (rounds), memories and streams. If the session of the chat's name has any of these,
-or the user, when all chats are copied, nothing is copied unless --without names them. Between
+or the user, when all chats are copied, nothing is copied unless --without names them. Earlier
+versions of fragments stay behind too, and are reported. Between
 stores, each copied chat is read back and compared with its source. Ctrl-C stops after the current
 chat. To continue, run the same command again: equal chats are not sent again, an incomplete copy is
 written again, and a chat that differs is reported, is not changed and makes the exit status 1.")]

@@ -35,7 +35,7 @@ that was not imported is written as a list of messages. A chat that was imported
 written with all its branches, unless --branch names one. `jsonl` keeps all of a chat: branches,
 checkpoints, fragments, revisions, blobs, ids and times; it is written page by page, so a chat may
 have any length. It does not contain rounds, memories and streams: if there are any, --without has
-to name them. A provider's form leaves out content that the provider does not support, and each loss
+to name them. Earlier versions of fragments stay behind too, and are reported. A provider's form leaves out content that the provider does not support, and each loss
 is reported on standard error. It is a list of messages; `openai-responses` and `gemini` are
 repaired for sending and become an object if there is a system prompt, which these formats keep
 apart.")]

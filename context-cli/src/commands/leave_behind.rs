@@ -26,7 +26,8 @@ pub(crate) struct LeaveBehindArgs {
 }
 
 impl LeaveBehindArgs {
-    /// Fails if data would be left behind that was not named. Otherwise reports what stays.
+    /// Fails if data would be left behind that was not named. Otherwise reports what stays. Earlier
+    /// versions of fragments need not be named: the fragments themselves go along.
     pub(crate) fn check(&self, app: &App, left: &LeftBehind) -> Result<(), Failure> {
         let all = [
             (LeftBehindKind::Rounds, left.rounds, "round", "rounds"),
@@ -40,7 +41,11 @@ impl LeaveBehindArgs {
         };
         let unnamed: Vec<_> = there().filter(|(kind, ..)| !self.without.contains(kind)).collect();
         if unnamed.is_empty() {
-            let stays: Vec<_> = there().map(|(_, n, one, many)| text(*n, one, many)).collect();
+            let mut stays: Vec<_> = there().map(|(_, n, one, many)| text(*n, one, many)).collect();
+            if left.fragment_versions > 0 {
+                let (one, many) = ("earlier version of fragments", "earlier versions of fragments");
+                stays.push(text(left.fragment_versions, one, many));
+            }
             if !stays.is_empty() {
                 app.out.note(format_args!("left behind: {}", stays.join(", ")));
             }

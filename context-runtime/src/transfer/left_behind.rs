@@ -15,6 +15,8 @@ pub struct LeftBehind {
     pub memories: u64,
     /// Streams of answers.
     pub streams: u64,
+    /// Earlier versions of persisted fragments.
+    pub fragment_versions: u64,
 }
 
 impl LeftBehind {
@@ -26,6 +28,7 @@ impl LeftBehind {
                 .await?,
             memories: memories_from(store, &chat.user, session).await?,
             streams: streams(store, chat).await?,
+            fragment_versions: fragment_versions(store, chat).await?,
         })
     }
 
@@ -54,6 +57,7 @@ impl LeftBehind {
             let next = walk.next(&page)?;
             for summary in &page.items {
                 left.streams += streams(store, &summary.chat.chat).await?;
+                left.fragment_versions += fragment_versions(store, &summary.chat.chat).await?;
             }
             query.after = next;
             if query.after.is_none() {
@@ -69,6 +73,7 @@ impl LeftBehind {
             rounds: self.rounds + other.rounds,
             memories: self.memories + other.memories,
             streams: self.streams + other.streams,
+            fragment_versions: self.fragment_versions + other.fragment_versions,
         }
     }
 }
@@ -101,6 +106,14 @@ async fn streams(store: &dyn Store, chat: &ChatRef) -> Result<u64> {
             return Ok(count);
         }
     }
+}
+
+/// Counts the versions of fragments that are not also the content of a fragment.
+async fn fragment_versions(store: &dyn Store, chat: &ChatRef) -> Result<u64> {
+    let Some(log) = store.fragment_log() else { return Ok(0) };
+    let versions = log.fragment_log(chat).await?.versions().len();
+    let current = store.fragments().fragments(chat).await?.len();
+    Ok(versions.saturating_sub(current) as u64)
 }
 
 /// Counts the records that come from a session, in any scope.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use context_runtime::fragments::Encoded;
 use context_runtime::memory::{
     CapturedMessage, CapturedTurn, Episodic, MemoryProvider, MemoryScope,
 };
@@ -13,14 +14,15 @@ use context_runtime::removal::{
 };
 use context_runtime::store::{
     ChatPatch, ChatQuery, Commit, MemoryList, MemoryRecord, MemorySource, MemoryWrite, NewBlob,
-    Node, RoundQuery, SearchQuery, StreamAppend, StreamClaim, StreamEnd, Target, TitleChange,
+    Node, RoundQuery, SearchQuery, StoredFragment, StreamAppend, StreamClaim, StreamEnd, Target,
+    TitleChange,
 };
 use context_runtime::trajectory::{
     MessageLink, NewQuery, OpenOptions, RoundState, Step, Trajectories,
 };
 use context_runtime::{
-    CancelSignal, ChatRef, ContextEngine, Edits, Message, MessageId, Part, Role, Spill, Store,
-    Timestamp, UserId, assistant, user,
+    CancelSignal, ChatRef, ContextEngine, Edits, Message, MessageId, Metadata, Part, Role, Spill,
+    Store, Timestamp, UserId, assistant, user,
 };
 
 use crate::compactions::compacted;
@@ -277,11 +279,29 @@ async fn copies_are_named(name: &str, store: &Arc<dyn Store>, user: &UserId) {
             MemoryRecord::new(MemoryScope::new(user.clone()), "note", "note", now(), SENTENCE);
         let _written = memories.write_memories(&[MemoryWrite::new(record, WORD)]).await.unwrap();
     }
+    let body = |text: &'static str| StoredFragment {
+        id: Some("rule".into()),
+        metadata: Metadata::default(),
+        body: Encoded::new("test/note", 1, text),
+    };
+    for text in [SENTENCE, "Be brief."] {
+        store.fragments().put_fragments(&other, &[body(text)], now()).await.unwrap();
+    }
     let report = planted.redact().await;
     let named: BTreeSet<_> = report.remaining.iter().map(|left| left.kind).collect();
     let mut expected = BTreeSet::from([RemainingKind::Message]);
     expected.extend(store.blobs().map(|_| RemainingKind::Blob));
     expected.extend(store.memories().map(|_| RemainingKind::Memory));
+    expected.extend(store.fragment_log().map(|_| RemainingKind::Fragment));
+    if let Some(log) = store.fragment_log() {
+        assert_eq!(log.clear_fragment_log(&other).await.unwrap(), 1, "{name}");
+        let cleared = log.fragment_log(&other).await.unwrap();
+        let bodies = cleared.versions().iter().filter_map(|version| version.fragment.as_ref());
+        assert!(
+            bodies.map(|it| &it.body.bytes()[..]).eq([&b"Be brief."[..]]),
+            "{name}: {cleared:?}"
+        );
+    }
     assert_eq!(named, expected, "{name}: {:?}", report.remaining);
     assert!(
         report

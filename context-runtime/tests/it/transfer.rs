@@ -451,8 +451,18 @@ async fn what_does_not_travel_is_counted() {
     }
     let stream = store.streams().unwrap().create_stream(&chat("c"), &"s".into(), at).await.unwrap();
     assert!(stream.is_done());
-    let counts = |left: LeftBehind| (left.rounds, left.memories, left.streams);
-    assert_eq!(counts(LeftBehind::of_chat(&*store, &chat("c")).await.unwrap()), (1, 1, 1));
-    assert_eq!(counts(LeftBehind::of_user(&*store, &"ada".into()).await.unwrap()), (2, 2, 1));
-    assert_eq!(counts(LeftBehind::of_user(&*store, &"eve".into()).await.unwrap()), (0, 0, 0));
+    let fragment = |text: &'static str| StoredFragment {
+        id: Some("f".into()),
+        metadata: Metadata::default(),
+        body: Encoded::new("hint", 1, text),
+    };
+    for text in ["earlier", "present"] {
+        let fragments = [fragment(text)];
+        store.fragments().put_fragments(&chat("c"), &fragments, at).await.unwrap();
+    }
+    let counts =
+        |left: LeftBehind| (left.rounds, left.memories, left.streams, left.fragment_versions);
+    assert_eq!(counts(LeftBehind::of_chat(&*store, &chat("c")).await.unwrap()), (1, 1, 1, 1));
+    assert_eq!(counts(LeftBehind::of_user(&*store, &"ada".into()).await.unwrap()), (2, 2, 1, 1));
+    assert_eq!(counts(LeftBehind::of_user(&*store, &"eve".into()).await.unwrap()), (0, 0, 0, 0));
 }
