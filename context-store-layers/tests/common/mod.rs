@@ -66,7 +66,7 @@ impl StoreFixture for Layered {
     /// The inner store is tested with the full settings elsewhere.
     fn settings(&self) -> CaseSettings {
         let mut settings = CaseSettings::default();
-        (settings.sequences, settings.kills) = (15, 40);
+        (settings.sequences, settings.kills) = (5, 20);
         settings
     }
 
