@@ -24,7 +24,7 @@ use context_store_inmem::InMemoryStore;
 use crate::fault::Fault;
 use crate::memories::Stale;
 
-/// How often a writer lets others run before it goes on without a reader.
+/// The number of times that a writer lets others run before it goes on without a reader.
 pub(crate) const MOST_TURNS: usize = 100_000;
 
 #[derive(Clone)]
@@ -57,7 +57,7 @@ pub(crate) struct BrokenStore {
     pub(crate) unfinished_rounds: Mutex<HashSet<RoundRef>>,
     /// Whether a commit is there in part.
     pub(crate) half_commit: AtomicBool,
-    /// How often something was read that was there in part.
+    /// The number of reads of something that was there in part.
     pub(crate) reads_of_halves: AtomicUsize,
     /// Data of memories that should have been removed.
     pub(crate) stale: Mutex<Stale>,
