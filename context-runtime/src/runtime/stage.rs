@@ -16,8 +16,8 @@ const TARGET: f64 = 0.6;
 const LARGE_TARGET: f64 = 0.3;
 /// The number of tokens that a default target leaves at least in a large window.
 const LARGE_TARGET_TOKENS: u64 = 9_600;
-/// How far before its trigger a stage that summarizes may request a summary, as a share of the
-/// window.
+/// The distance before its trigger at which a stage that summarizes may request a summary, as a
+/// share of the window.
 const AHEAD: f64 = 0.1;
 
 /// A compaction policy with its [trigger](Trigger) and its target, a share of the window.

@@ -177,13 +177,20 @@ impl Drive {
         *cut |= context.plans.iter().any(|plan| plan.applied);
         if let Some(task) = context.summary.take() {
             let of = (USER, CHAT).into();
-            let request = task.continued.as_deref().unwrap_or(&task.request);
-            match chat.provider.summarize(request) {
-                Some(answer) => {
-                    let accepted = chat.runtime.accept_summary(&of, &chat.history, &task, &answer);
-                    *cut |= accepted.is_ok();
+            // As a `ModelCall` does: if the continued form gives none, the quoted one is tried.
+            let forms = task.continued.as_deref().into_iter().chain([&task.request]);
+            let mut is_summarised = false;
+            for form in forms {
+                let Some(answer) = chat.provider.summarize(form) else { continue };
+                let accepted = chat.runtime.accept_summary(&of, &chat.history, &task, &answer);
+                is_summarised = accepted.is_ok();
+                if is_summarised {
+                    break;
                 }
-                None => chat.runtime.summary_failed(&of),
+            }
+            *cut |= is_summarised;
+            if !is_summarised {
+                chat.runtime.summary_failed(&of);
             }
             context = chat.prepare().await;
         }
@@ -195,7 +202,9 @@ impl Drive {
             }
             Err(error) => {
                 let counted = context.breakdown.total().tokens();
-                let text = format!("{error}; the runtime counted {counted}");
+                let codes = context.diagnostics.iter().map(|diagnostic| diagnostic.code.as_str());
+                let codes = codes.collect::<Vec<_>>().join(", ");
+                let text = format!("{error}; the runtime counted {counted} and reported: {codes}");
                 self.tally.refusal.get_or_insert(text);
             }
         }
