@@ -11,8 +11,8 @@ use crate::{Error, Json, Message, Metadata, Part, Role};
 /// The metadata key of a message's mark, and the key in the data of a record.
 const KEY: &str = "trust";
 
-/// How far a content may be relied on, by its origin. The order is from the least class to the
-/// greatest.
+/// A class of content by its origin, which says how far it may be relied on. The order is from the
+/// least class to the greatest.
 ///
 /// The class says who wrote a content, not whether it is true. What a model writes has the class
 /// [`Model`](Self::Model), whatever the model has read before.

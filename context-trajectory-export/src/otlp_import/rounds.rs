@@ -71,7 +71,7 @@ struct Builder<'a> {
     agents: u32,
 }
 
-/// What is known of a tool call: its result, by the tool's span or a later message.
+/// The facts about a tool call: its result, by the tool's span or a later message.
 #[derive(Default)]
 struct CallFacts<'a> {
     span: Option<&'a Span>,
@@ -113,7 +113,7 @@ struct RoundBuilder<'a, 's> {
     nodes: HashMap<SpanName<'a>, NodeId>,
     /// The query or the latest conclusion, which actions follow.
     cause: NodeId,
-    /// Where the round goes on: the cause, or its actions.
+    /// The nodes at which the round goes on: the cause, or its actions.
     tails: Vec<NodeId>,
     end: Timestamp,
 }

@@ -135,7 +135,7 @@ impl Files {
 /// The folders of a workspace that were looked at.
 struct Folders<'a> {
     workspace: &'a Path,
-    /// What [`look`](Self::look) found of each.
+    /// The findings of [`look`](Self::look) for each.
     known: HashMap<PathBuf, (bool, bool)>,
 }
 
