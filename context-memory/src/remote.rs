@@ -15,7 +15,6 @@
 //! | `POST /v1/capture` | `{"scope", "turn", "at", "errored", "messages": [{"id", "message", "at", "speaker"}]}` | `{"scope"}` |
 //! | `POST /v1/flush` | `{}` | `{}` |
 //! | `POST /v1/forget` | `{"scope"}` and one of `"ids": […]`, `"source": {"session", "message"}`, `"all": true` | `{"scope", "removed", "remaining"}` |
-//!
 //! | `POST /v1/quarantine` | `{"scope", "target", "reason", "at"}` | `{"scope"}` |
 //! | `POST /v1/release` | `{"scope", "id"}` | `{"scope", "released"}` |
 //! | `POST /v1/quarantined` | `{"scope"}` | `{"scope", "quarantines": [{"scope", "target", "reason", "at"}]}` |

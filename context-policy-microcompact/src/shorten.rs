@@ -93,7 +93,10 @@ pub(crate) fn shorten_user_text(text: &Text, bound: u64, view: &HistoryView<'_>)
         return None;
     }
     let original = record.map_or(tokens, |record| record.tokens.max(tokens));
-    let body = behind_note(&text.text, USER_TEXT_SHORTENED, Some(STORED));
+    let body = match record {
+        Some(_) => behind_note(&text.text, USER_TEXT_SHORTENED, Some(STORED)),
+        None => text.text.as_str(),
+    };
     let long = LongText {
         text: body,
         tokens,

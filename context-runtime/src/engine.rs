@@ -313,8 +313,9 @@ impl ContextEngine {
     }
 
     /// Removes what was set under an id: a pending message, or a context fragment. A persisted
-    /// context fragment is also removed from the store. Returns whether there was anything to
-    /// remove.
+    /// context fragment is also removed from the store, and stays in the
+    /// [log](context_core::store::FragmentLogStore) of its versions. Returns whether there was
+    /// anything to remove.
     pub async fn unset(&mut self, id: &FragmentId) -> Result<bool> {
         let message = MessageId::from(id.clone());
         self.reconsider(&message);

@@ -9,6 +9,7 @@ mod memory_view;
 mod quarantine;
 mod recall;
 mod session_memories;
+mod source_args;
 mod stats;
 mod uses;
 

@@ -21,7 +21,7 @@ Examples:
   context prompt support-7 --branch main-v2 --json
   context prompt support-7 --as-of m4
 
-`--as-of` shows the persisted fragments and the messages as they were when that message was saved.
+`--as-of` shows the persisted fragments and the messages as they were at the time of that message.
 An id may be shortened at either end.")]
 pub(crate) struct Args {
     /// The chat
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// The branch [default: the active one]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// As it was when this message was saved
+    /// As it was at the time of this message
     #[arg(long, value_name = "MESSAGE", conflicts_with = "branch")]
     as_of: Option<String>,
 }

@@ -74,7 +74,8 @@ impl Trust {
 
     /// Returns the class that the data of a record hold.
     pub(super) fn in_data(data: &Metadata) -> Option<Self> {
-        data.get(KEY).and_then(|json: &Json| json.parse().ok())
+        // A class that this version cannot read is not taken for a higher one.
+        data.get(KEY).map(|json: &Json| json.parse().unwrap_or(Self::Foreign))
     }
 
     pub(super) fn put(self, data: &mut Metadata) {

@@ -92,8 +92,10 @@ async fn answer(
     cancel.check(OPERATION)?;
     let takes = |candidate: &Candidate| filter.takes(&candidate.hit.stored.record);
     let mut candidates: Vec<Candidate> = found.hits.into_iter().map(Candidate::new).collect();
-    candidates.retain(takes);
-    keep_best(&mut candidates);
+    if !filter.takes_all() {
+        candidates.retain(takes);
+        keep_best(&mut candidates);
+    }
     read_beside(store, &mut candidates).await?;
     candidates.retain(takes);
     score(&question, &found.bm25, &mut candidates);
@@ -106,13 +108,18 @@ async fn answer(
     Ok(Answer { memories: kept.into_iter().map(remembered).collect(), versions })
 }
 
-/// Keeps as many of the best records, by words and by meaning each, as are scored.
+/// Keeps as many of the best records, by words and by meaning each, as are scored without a filter.
+/// The records stand in the order of their words.
 fn keep_best(candidates: &mut Vec<Candidate>) {
-    let (mut by_words, mut by_meaning) = (0, 0);
+    let mut near: Vec<f32> =
+        candidates.iter().filter_map(|candidate| candidate.hit.similarity).collect();
+    near.sort_by(|a, b| b.total_cmp(a));
+    let least = near.get(CANDIDATES - 1).copied().unwrap_or(f32::NEG_INFINITY);
+    let mut by_words = 0;
     candidates.retain(|candidate| {
-        let found = if candidate.hit.score > 0.0 { &mut by_words } else { &mut by_meaning };
-        *found += 1;
-        *found <= CANDIDATES
+        by_words += usize::from(candidate.hit.score > 0.0);
+        let is_by_words = candidate.hit.score > 0.0 && by_words <= CANDIDATES;
+        is_by_words || candidate.hit.similarity.is_some_and(|similarity| similarity >= least)
     });
 }
 

@@ -18,7 +18,13 @@ enum EventKind {
 /// Returns the facts of one subject and relation, ordered by start. Independent of the order of the
 /// statements.
 pub(super) fn timeline(record: Vec<StatementRecord>, rule: Option<Cardinality>) -> Vec<Fact> {
-    let is_many = record.iter().any(|record| record.statement.cardinality == Cardinality::Many);
+    // Statements of a lower class do not bring back what one of a higher class has ended.
+    let trusted = record.iter().filter_map(|record| record.statement.trust).max();
+    let decides = |record: &&StatementRecord| {
+        record.statement.trust.is_none() || record.statement.trust == trusted
+    };
+    let is_many = |record: &StatementRecord| record.statement.cardinality == Cardinality::Many;
+    let is_many = record.iter().filter(decides).any(is_many);
     let cardinality = rule.unwrap_or(if is_many { Cardinality::Many } else { Cardinality::One });
     let objects: Vec<String> =
         record.iter().map(|record| names::folded(&record.statement.object)).collect();

@@ -35,7 +35,22 @@ pub struct BackgroundSummaries {
 #[derive(Debug, Default)]
 struct Jobs {
     begun: u64,
+    /// The number of calls that gave summaries up.
+    given_up: u64,
     of_chats: HashMap<ChatRef, (u64, SummaryJob)>,
+}
+
+impl Jobs {
+    /// Adds a summary, in the place of the oldest one if there are too many.
+    fn insert(&mut self, chat: &ChatRef, job: SummaryJob) {
+        let oldest = self.of_chats.iter().min_by_key(|(_, (begun, _))| *begun);
+        let oldest = oldest.filter(|_| self.of_chats.len() >= MOST);
+        if let Some(oldest) = oldest.map(|(chat, _)| chat.clone()) {
+            self.of_chats.remove(&oldest);
+        }
+        self.begun += 1;
+        self.of_chats.insert(chat.clone(), (self.begun, job));
+    }
 }
 
 /// A summary that is being written.
@@ -80,35 +95,47 @@ impl BackgroundSummaries {
 
     /// Gives up the summary of a chat, such as one that is deleted.
     pub fn forget_chat(&self, chat: &ChatRef) {
-        self.take(chat);
+        self.with(|jobs| {
+            jobs.given_up += 1;
+            jobs.of_chats.remove(chat);
+        });
     }
 
     /// Gives up the summaries of all chats of a user, such as one that is erased.
     pub fn forget_user(&self, user: &UserId) {
-        self.with(|jobs| jobs.of_chats.retain(|chat, _| chat.user != *user));
+        self.with(|jobs| {
+            jobs.given_up += 1;
+            jobs.of_chats.retain(|chat, _| chat.user != *user);
+        });
     }
 
     /// Gives up all summaries.
     #[cfg(feature = "agents")]
     pub(crate) fn forget_all(&self) {
-        self.with(|jobs| jobs.of_chats.clear());
-    }
-
-    pub(super) fn begin(&self, chat: &ChatRef, job: SummaryJob) {
         self.with(|jobs| {
-            let oldest = jobs.of_chats.iter().min_by_key(|(_, (begun, _))| *begun);
-            let oldest = oldest.filter(|_| jobs.of_chats.len() >= MOST);
-            if let Some(oldest) = oldest.map(|(chat, _)| chat.clone()) {
-                jobs.of_chats.remove(&oldest);
-            }
-            jobs.begun += 1;
-            jobs.of_chats.insert(chat.clone(), (jobs.begun, job));
+            jobs.given_up += 1;
+            jobs.of_chats.clear();
         });
     }
 
-    /// Removes the summary of a chat and returns it, ready or not.
-    pub(super) fn take(&self, chat: &ChatRef) -> Option<SummaryJob> {
-        self.with(|jobs| jobs.of_chats.remove(chat)).map(|(_, job)| job)
+    pub(super) fn begin(&self, chat: &ChatRef, job: SummaryJob) {
+        self.with(|jobs| jobs.insert(chat, job));
+    }
+
+    /// Removes the summary of a chat and returns it, ready or not, with what
+    /// [`put_back`](Self::put_back) needs.
+    pub(super) fn take(&self, chat: &ChatRef) -> Option<(SummaryJob, u64)> {
+        self.with(|jobs| Some((jobs.of_chats.remove(chat)?.1, jobs.given_up)))
+    }
+
+    /// Puts back a summary that was taken, unless summaries were given up meanwhile: it may be of a
+    /// user who was erased.
+    pub(super) fn put_back(&self, chat: &ChatRef, (job, given_up): (SummaryJob, u64)) {
+        self.with(|jobs| {
+            if jobs.given_up == given_up {
+                jobs.insert(chat, job);
+            }
+        });
     }
 
     /// Removes the summary of a chat and returns it with the reply, if it is ready.

@@ -117,12 +117,12 @@ impl ModelCall<'_> {
     /// cancelled meanwhile leaves it to the next one.
     async fn accept_running(&mut self) -> Result<bool, CallError> {
         let Some(ahead) = self.ahead.clone() else { return Ok(false) };
-        let Some(mut job) = ahead.take(self.chat()) else { return Ok(false) };
+        let Some((mut job, given_up)) = ahead.take(self.chat()) else { return Ok(false) };
         let cancel = self.input.cancel.clone();
         match unless_cancelled(&cancel, OPERATION, job.written()).await {
             Ok(written) => Ok(self.accept_job(&job, written)),
             Err(cancelled) => {
-                ahead.begin(self.chat(), job);
+                ahead.put_back(self.chat(), (job, given_up));
                 Err(cancelled.into())
             }
         }

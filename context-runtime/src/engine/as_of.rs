@@ -1,4 +1,4 @@
-//! `as_of`: the state of a chat as it was when a message was saved.
+//! `as_of`: the state of a chat as it was at the time of a message.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -46,9 +46,9 @@ pub struct AsOf {
 }
 
 impl ContextEngine {
-    /// Returns the state of the chat as it was when a message was saved. The message may be on any
-    /// branch. Writes nothing, and does not change the engine: what is set and not saved, and the
-    /// engine's branch, do not matter.
+    /// Returns the state of the chat as it was at the time of a message, when it was set. The
+    /// message may be on any branch. Writes nothing, and does not change the engine: what is set
+    /// and not saved, and the engine's branch, do not matter.
     ///
     /// A change of a persisted fragment counts if its commit has a message of the chain up to this
     /// one, or if it was made at the [time](context_core::Node::created_at) of the message or

@@ -42,7 +42,7 @@ struct FrozenPrompt {
     state: State,
     text: SystemPrompt,
     pieces: Vec<ToldPiece>,
-    /// Whether the text says that notes on other states no longer hold.
+    /// Whether the text says that notes on earlier states no longer hold.
     supersedes: bool,
     /// The newest boundary when it was sent. After another one the prompt is sent in full again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ impl FrozenPrompt {
         let mut told = self.pieces.clone();
         for note in notes {
             if note.of != self.state {
-                if self.supersedes {
+                if self.supersedes && note.of.number < self.state.number {
                     continue;
                 }
                 return None;

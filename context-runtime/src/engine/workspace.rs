@@ -193,9 +193,13 @@ impl ContextEngine {
             false => self.update_chat(&ChatPatch { remove, ..ChatPatch::default() }).await?,
         };
         let named: Vec<_> = named(&chat).collect();
+        // The files of before an interrupted move are found by its key.
+        let under_way = pending_move(&chat).map(|moving| moving.key);
         let mut removed = 0;
         for snapshot in workspace.snapshots().list(&owner_of(&chat)).await? {
-            if snapshot.at < older_than && !named.contains(&snapshot.id) {
+            let is_named =
+                named.contains(&snapshot.id) || under_way.as_ref() == Some(&snapshot.key);
+            if snapshot.at < older_than && !is_named {
                 removed += u64::from(workspace.snapshots().remove(&snapshot.id).await?);
             }
         }
@@ -273,7 +277,10 @@ impl ContextEngine {
         let Some(workspace) = self.workspace.clone() else { return Ok(None) };
         let chat = self.chat().await?;
         let earlier = pending_move(&chat);
-        if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.to != to) {
+        let is_other = |earlier: &&MoveRecord| {
+            earlier.to != to || snapshot.as_ref().is_some_and(|files| *files != earlier.snapshot)
+        };
+        if let Some(earlier) = earlier.as_ref().filter(is_other) {
             let text = "an interrupted move is not finished: go there first, or abandon it";
             let error = Error::new(ErrorKind::Conflict, OPERATION, text);
             return Err(error.with("to", &earlier.to).with("snapshot", &earlier.snapshot));
@@ -371,9 +378,16 @@ impl ContextEngine {
     /// Takes the snapshot of a turn that begins, if the workspace wants one. The question is stored
     /// by then, so a failure is reported and does not end the turn.
     #[cfg(feature = "agents")]
-    pub(crate) async fn snapshot_turn(&mut self) -> Option<Diagnostic> {
+    pub(crate) async fn snapshot_turn(
+        &mut self,
+        cancel: &context_core::CancelSignal,
+    ) -> Option<Diagnostic> {
+        use crate::cancellable::unless_cancelled;
+
         let _kept = self.workspace.as_ref()?.kept()?;
-        let error = self.snapshot_workspace().await.err()?;
+        // Another process may be at work in the folder for long.
+        let taken = unless_cancelled(cancel, "snapshot_workspace", self.snapshot_workspace()).await;
+        let error = taken.and_then(|taken| taken).err()?;
         let (code, text) =
             (DiagnosticCode::NotInSnapshot, format!("no snapshot of the turn: {error}"));
         Some(Diagnostic::new(code, Severity::Warning, "workspace", text))

@@ -237,7 +237,7 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFau
             _ => TRIGGER,
         }));
         let default = |share: f64| if share > TARGET { TARGET } else { share * 0.75 };
-        // The last resort loses messages without a trace, so it takes no more than it must.
+        // What a policy truncates is lost without a trace, so it takes no more than it must.
         let target_falls = target.is_none() && policy.kind() != PolicyKind::Truncate;
         let target = target.or_else(|| trigger.share().map(default));
         let wrong = target.into_iter().chain(ahead).find(|share| !is_share(*share));
@@ -254,6 +254,7 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFau
         {
             faults.push(StageFault::Ahead { policy: name, ahead, trigger });
         } else if let (Some(target), Some(ahead)) = (target, ahead)
+            && let target = if target_falls { target.min(LARGE_TARGET) } else { target }
             && ahead <= target
         {
             faults.push(StageFault::AheadOfTarget { policy: name, ahead, target });

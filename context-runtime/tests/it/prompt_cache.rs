@@ -141,7 +141,7 @@ async fn a_program_asks_for_the_lifetime_that_it_wants() {
     // No choice: nothing is asked for, and the table knows better than the program.
     let only = ("openai", "gpt-4o");
     assert_eq!(asked(wide(), only).await, (None, None), "a setting of the organisation");
-    assert_eq!(asked(wide().cache_lifetime(HOUR), only).await, (None, Some(300)));
+    assert_eq!(asked(wide().cache_lifetime(HOUR), only).await, (None, None), "it stays one");
     let half_an_hour = ("openai", "gpt-5.6-sol");
     assert_eq!(asked(wide(), half_an_hour).await, (None, Some(1_800)));
     assert_eq!(asked(wide().cache_lifetime(HOUR), half_an_hour).await, (None, Some(1_800)));

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use context_runtime::compaction::HistoryRewrite;
 use context_runtime::{
-    ChangeKind, ContextEngine, ContextRuntime, Fragment, Store, assistant, hint, lazy, role, user,
+    ChangeKind, ContextEngine, ContextRuntime, Fragment, Message, Store, assistant, hint, lazy,
+    role, user,
 };
 
 use crate::kit::store;
@@ -208,6 +209,34 @@ async fn another_writer_s_notes_are_seen() {
     let (prompt, messages) = turn(&mut phone, "And here?").await;
     assert!(messages.iter().any(|text| text.contains("Prices are in USD.")));
     assert!(prompt.contains("Prices are in EUR.") && prompt.contains("no longer hold"));
+}
+
+/// Regression: a prompt that disclaims notes of earlier states stood beside a note of another
+/// writer's state of the same number.
+#[tokio::test]
+async fn only_notes_of_earlier_states_are_disclaimed() {
+    let store = store().await;
+    let (mut desk, mut phone) = (open(&store).await, open(&store).await);
+    for chat in [&mut desk, &mut phone] {
+        standing(chat, "EUR");
+        turn(chat, "Hello?").await;
+    }
+    desk.set([currency("USD")]);
+    turn(&mut desk, "And now?").await;
+    // Both send a second state, and the phone tells a change of its own.
+    phone.set([currency("CHF"), user("And here?")]);
+    assert!(phone.resolve().await.unwrap().system_prompt.contains("state 2"));
+    desk.set([currency("EUR"), user("And there?")]);
+    assert!(desk.resolve().await.unwrap().system_prompt.contains("state 2"));
+    phone.save().await.unwrap();
+    phone.set([currency("GBP")]);
+    turn(&mut phone, "And tomorrow?").await;
+    desk.save().await.unwrap();
+    let sent = desk.resolve().await.unwrap();
+    let request = sent.request();
+    let tells = |message: &Arc<Message>| message.plain_text().contains("(state 2)");
+    assert!(request.messages.iter().any(tells));
+    assert!(sent.system_prompt.contains("instructions are state 3"), "{}", sent.system_prompt);
 }
 
 /// Regression: a save ran the loaders of a prompt, and failed with them.

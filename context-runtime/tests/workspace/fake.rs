@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use context_runtime::workspace::{NewSnapshot, Restored, Snapshot, Workspace, WorkspaceSnapshots};
@@ -56,6 +57,25 @@ impl FakeFiles {
     pub(crate) async fn engine(&self, store: &Arc<dyn Store>) -> ContextEngine {
         let builder = ContextEngine::builder(Arc::clone(store)).user("ada").chat("c");
         builder.workspace(Workspace::new(self.clone())).open().await.unwrap()
+    }
+
+    /// Returns an engine with a checkpoint `start` at `u1` with the file "one", and `a1` with
+    /// "two".
+    pub(crate) async fn engine_at_two(&self, store: &Arc<dyn Store>) -> ContextEngine {
+        let mut chat = self.engine(store).await;
+        self.write("one");
+        say(&mut chat, "u1").await;
+        chat.checkpoint("start").await.unwrap();
+        self.write("two");
+        say(&mut chat, "a1").await;
+        chat
+    }
+
+    /// Lets a move end after it has restored the file. Needs a paused clock.
+    pub(crate) async fn lose<T>(&self, moving: impl Future<Output = T>) {
+        self.fail(Fault::Lost);
+        assert!(tokio::time::timeout(Duration::from_secs(1), moving).await.is_err());
+        self.fail(Fault::None);
     }
 }
 

@@ -64,12 +64,7 @@ async fn a_message_has_its_files_if_the_program_took_a_snapshot_there() {
 #[tokio::test]
 async fn a_refused_restore_moves_nothing() {
     let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
-    let mut chat = files.engine(&store).await;
-    files.write("one");
-    say(&mut chat, "u1").await;
-    chat.checkpoint("start").await.unwrap();
-    files.write("two");
-    say(&mut chat, "a1").await;
+    let mut chat = files.engine_at_two(&store).await;
     files.fail(Fault::Refused);
     assert_eq!(chat.restore("start").await.unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!((chat.branch().as_str(), files.file()), ("main", "two".into()));

@@ -1,7 +1,5 @@
 //! Moves that a crash interrupts between the files and the conversation.
 
-use std::time::Duration;
-
 use context_runtime::workspace::Workspace;
 use context_runtime::{DiagnosticCode, ErrorKind, Timestamp};
 
@@ -13,17 +11,9 @@ use crate::fake::{FakeFiles, Fault, say};
 async fn a_move_that_a_crash_interrupted_is_seen_and_finished() {
     for by_the_same_call in [false, true] {
         let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
-        let mut chat = files.engine(&store).await;
-        files.write("one");
-        say(&mut chat, "u1").await;
-        chat.checkpoint("start").await.unwrap();
-        files.write("two");
-        say(&mut chat, "a1").await;
-        files.fail(Fault::Lost);
-        let lost = tokio::time::timeout(Duration::from_secs(1), chat.restore("start")).await;
-        assert!(lost.is_err());
+        let mut chat = files.engine_at_two(&store).await;
+        files.lose(chat.restore("start")).await;
         drop(chat);
-        files.fail(Fault::None);
         assert_eq!(files.file(), "one");
 
         let mut chat = files.engine(&store).await;
@@ -57,10 +47,7 @@ async fn an_interrupted_switch_is_finished_too() {
     say(&mut chat, "a1").await;
     files.write("two");
     chat.rewind(&"u1".into()).await.unwrap();
-    files.fail(Fault::Lost);
-    let lost = tokio::time::timeout(Duration::from_secs(1), chat.switch_branch("main")).await;
-    assert!(lost.is_err());
-    files.fail(Fault::None);
+    files.lose(chat.switch_branch("main")).await;
     let mut chat = files.engine(&store).await;
     assert_eq!(chat.branch().as_str(), "main-v2");
     let moved = chat.finish_move().await.unwrap().unwrap();
@@ -73,19 +60,13 @@ async fn an_interrupted_switch_is_finished_too() {
 #[tokio::test(start_paused = true)]
 async fn work_done_after_the_crash_can_be_gone_back_to() {
     let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
-    let mut chat = files.engine(&store).await;
-    files.write("one");
-    say(&mut chat, "u1").await;
-    chat.checkpoint("start").await.unwrap();
-    files.write("two");
-    say(&mut chat, "a1").await;
-    files.fail(Fault::Lost);
-    let lost = tokio::time::timeout(Duration::from_secs(1), chat.restore("start")).await;
-    assert!(lost.is_err());
-    files.fail(Fault::None);
+    let mut chat = files.engine_at_two(&store).await;
+    files.lose(chat.restore("start")).await;
     let mut chat = files.engine(&store).await;
     files.write("three");
     say(&mut chat, "u2").await;
+    // A sweep leaves the files of before, which only the record of the move names.
+    assert_eq!(chat.sweep_snapshots(Timestamp::from_micros(i64::MAX)).await.unwrap(), 0);
     chat.finish_move().await.unwrap().unwrap();
     assert_eq!(files.file(), "one");
     assert_eq!(chat.sweep_snapshots(Timestamp::from_micros(i64::MAX)).await.unwrap(), 0);
@@ -99,12 +80,7 @@ async fn work_done_after_the_crash_can_be_gone_back_to() {
 #[tokio::test(start_paused = true)]
 async fn an_unfinished_move_can_be_abandoned() {
     let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
-    let mut chat = files.engine(&store).await;
-    files.write("one");
-    say(&mut chat, "u1").await;
-    chat.checkpoint("start").await.unwrap();
-    files.write("two");
-    say(&mut chat, "a1").await;
+    let mut chat = files.engine_at_two(&store).await;
     assert!(!chat.abandon_move().await.unwrap());
     files.fail(Fault::Half);
     chat.restore("start").await.unwrap_err();
@@ -119,10 +95,7 @@ async fn an_unfinished_move_can_be_abandoned() {
     chat.rewind(&"a1".into()).await.unwrap();
     assert_eq!(files.file(), "two");
     // The same call says that the snapshot is gone, and blocks no other one.
-    files.fail(Fault::Lost);
-    let lost = tokio::time::timeout(Duration::from_secs(1), chat.restore("start")).await;
-    assert!(lost.is_err());
-    files.fail(Fault::None);
+    files.lose(chat.restore("start")).await;
     let snapshots = Workspace::new(files.clone());
     let removed = snapshots.discard(&chat.chat().await.unwrap()).await.unwrap();
     assert!(removed > 0);
@@ -134,12 +107,7 @@ async fn an_unfinished_move_can_be_abandoned() {
 #[tokio::test]
 async fn a_restore_that_fails_half_way_is_an_unfinished_move() {
     let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
-    let mut chat = files.engine(&store).await;
-    files.write("one");
-    say(&mut chat, "u1").await;
-    chat.checkpoint("start").await.unwrap();
-    files.write("two");
-    say(&mut chat, "a1").await;
+    let mut chat = files.engine_at_two(&store).await;
     files.fail(Fault::Half);
     for _ in 0..2 {
         assert_eq!(chat.restore("start").await.unwrap_err().kind(), ErrorKind::Unavailable);
@@ -167,12 +135,28 @@ async fn a_move_whose_snapshot_is_gone_is_given_up() {
     say(&mut chat, "u1").await;
     chat.checkpoint("start").await.unwrap();
     say(&mut chat, "a1").await;
-    files.fail(Fault::Lost);
-    let lost = tokio::time::timeout(Duration::from_secs(1), chat.restore("start")).await;
-    assert!(lost.is_err());
-    files.fail(Fault::None);
+    files.lose(chat.restore("start")).await;
     chat.delete_checkpoint(&"start".into()).await.unwrap();
     assert_eq!(chat.finish_move().await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(chat.finish_move().await.unwrap(), None);
     chat.rewind(&"u1".into()).await.unwrap();
+}
+
+/// Regression: a checkpoint at the message of an interrupted move got the files of that move.
+#[tokio::test(start_paused = true)]
+async fn other_files_of_the_same_message_are_another_destination() {
+    let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
+    let mut chat = files.engine_at_two(&store).await;
+    files.lose(chat.restore("start")).await;
+    files.write("other");
+    chat.rewind(&"u1".into()).await.unwrap();
+    files.write("later");
+    chat.checkpoint("later").await.unwrap();
+    say(&mut chat, "a2").await;
+    files.lose(chat.restore("start")).await;
+    let refused = chat.restore("later").await.unwrap_err();
+    assert_eq!((refused.kind(), files.file()), (ErrorKind::Conflict, "one".into()));
+    chat.finish_move().await.unwrap().unwrap();
+    chat.restore("later").await.unwrap();
+    assert_eq!(files.file(), "later");
 }

@@ -217,8 +217,13 @@ impl Layer {
         let count = redactions.len() as u64;
         if count > 0 {
             let commit = Commit::new(stored.chat.clone(), Target::Stay, stored.updated_at);
+            // A rotation changes no content, so it runs beside the owner of a lease.
+            let lease = match self.inner.leases() {
+                Some(leases) => leases.lease(&stored.chat).await?.map(|lease| lease.number),
+                None => None,
+            };
             // The commit has no target, so it cannot conflict.
-            let _ = self.inner.history().commit(Commit { redactions, ..commit }).await?;
+            let _ = self.inner.history().commit(Commit { redactions, lease, ..commit }).await?;
         }
         Ok(count)
     }

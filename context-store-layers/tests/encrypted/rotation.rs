@@ -1,8 +1,10 @@
 //! New keys: repeated commits are still recognized, stored data is encrypted again, and nothing is
 //! lost.
 
+use std::time::Duration;
+
 use context_core::base::{BlobId, CancelSource};
-use context_core::store::{Commit, CommitOutcome, NewBlob};
+use context_core::store::{Commit, CommitOutcome, LeaseClaim, LeaseOutcome, NewBlob};
 use context_core::{CancelSignal, ErrorKind, Role, Store};
 use context_store_layers::{EncryptedStore, KeyUsage, RotateOptions};
 
@@ -105,6 +107,25 @@ async fn what_is_sealed_anew_opens_without_the_older_key() {
     assert_eq!(read.unwrap(), "a secret");
     let report = alone.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
     assert_eq!(report.findings, []);
+}
+
+/// Regression: a chat that had been under a lease kept its old key, and so did all chats after it.
+#[tokio::test]
+async fn a_lease_does_not_stop_a_rotation() {
+    let inner = memory();
+    let first = over(&inner, &["k1"]);
+    live(&first, &chat("c"), "a secret").await;
+    let claim = LeaseClaim::new("worker", at(10), Duration::from_secs(1_000));
+    let taken = first.leases().unwrap().take_lease(&chat("c"), &claim).await.unwrap();
+    let LeaseOutcome::Taken(lease) = taken else { panic!("{taken:?}") };
+    let second = over(&inner, &["k2", "k1"]);
+    let options = RotateOptions::default().drop_revisions(true);
+    assert_eq!(rotate(&second, &options).await.messages, 2, "beside its owner");
+    assert!(
+        second.leases().unwrap().release_lease(&chat("c"), lease.number, at(20)).await.unwrap()
+    );
+    let third = over(&inner, &["k3", "k2"]);
+    assert_eq!(rotate(&third, &options).await.messages, 2, "after its end");
 }
 
 #[tokio::test]

@@ -6,10 +6,11 @@ use context_runtime::memory::Facts;
 use context_runtime::{
     limits,
     memory::{MemoryProvider, MemoryScope},
-    store::{MemoryForget, MemoryList, MemoryRecordStore, MemorySource, PageWalk},
+    store::{MemoryForget, MemoryList, MemoryRecordStore, PageWalk},
 };
 use serde::Serialize;
 
+use super::source_args::SourceArgs;
 use super::{records_of, stats_within};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -38,15 +39,8 @@ pub(super) struct Args {
     /// These memories
     #[arg(long, value_name = "ID", num_args = 1..)]
     id: Vec<String>,
-    /// The memories from this message
-    #[arg(long, value_name = "ID", requires = "in_session")]
-    message: Option<String>,
-    /// The session of the message
-    #[arg(long = "in", id = "in_session", value_name = "SESSION", requires = "message")]
-    in_session: Option<String>,
-    /// The memories from any message of this session
-    #[arg(long, value_name = "SESSION")]
-    from_session: Option<String>,
+    #[command(flatten)]
+    source: SourceArgs,
     /// Everything within the scope
     #[arg(long)]
     all: bool,
@@ -75,16 +69,10 @@ struct MemoryForgetRecord<'a> {
 pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_unless(args.dry_run).await?;
     let records = records_of(&*store)?;
-    let forget = match (&args.message, &args.in_session, &args.from_session) {
-        (Some(message), Some(session), _) => {
-            let source = MemorySource::message(session.as_str(), message.as_str());
-            MemoryForget::source(scope.clone(), source)
-        }
-        (_, _, Some(session)) => {
-            MemoryForget::source(scope.clone(), MemorySource::session(session.as_str()))
-        }
-        _ if args.all => MemoryForget::Scope(scope.clone()),
-        _ => MemoryForget::ids(scope.clone(), args.id.iter().map(String::as_str)),
+    let forget = match args.source.source() {
+        Some(source) => MemoryForget::source(scope.clone(), source),
+        None if args.all => MemoryForget::Scope(scope.clone()),
+        None => MemoryForget::ids(scope.clone(), args.id.iter().map(String::as_str)),
     };
     forget.check()?;
     let named = clean(&scope.to_string()).into_owned();

@@ -4,10 +4,11 @@
 use context_runtime::memory::{
     Episodic, MemoryProvider, MemoryReview, MemoryScope, Quarantine, QuarantineTarget, Trust,
 };
-use context_runtime::store::{MemoryId, MemorySource};
+use context_runtime::store::MemoryId;
 use context_runtime::{Error, ErrorKind};
 use serde::Serialize;
 
+use super::source_args::SourceArgs;
 use super::{episodic, records_of};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -34,15 +35,8 @@ pub(super) struct Args {
     /// This memory
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// The memories from this message
-    #[arg(long, value_name = "ID", requires = "in_session")]
-    message: Option<String>,
-    /// The session of the message
-    #[arg(long = "in", id = "in_session", value_name = "SESSION", requires = "message")]
-    in_session: Option<String>,
-    /// The memories from any message of this session
-    #[arg(long, value_name = "SESSION")]
-    from_session: Option<String>,
+    #[command(flatten)]
+    source: SourceArgs,
     /// The memories of this speaker
     #[arg(long, value_name = "NAME")]
     speaker: Option<String>,
@@ -109,14 +103,11 @@ pub(super) fn review_of(memory: &Episodic) -> Result<&dyn MemoryReview, Failure>
 }
 
 pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
-    let Args { id, message, in_session, from_session, speaker, trust, reason } = args;
-    let target = match (id, message.zip(in_session), from_session, speaker, trust) {
+    let Args { id, source, speaker, trust, reason } = args;
+    let target = match (id, source.source(), speaker, trust) {
         (Some(id), ..) => QuarantineTarget::Id(id.into()),
-        (_, Some((message, session)), ..) => {
-            QuarantineTarget::Source(MemorySource::message(session, message))
-        }
-        (_, _, Some(session), ..) => QuarantineTarget::Source(MemorySource::session(session)),
-        (_, _, _, Some(speaker), _) => QuarantineTarget::Speaker(speaker),
+        (_, Some(source), ..) => QuarantineTarget::Source(source),
+        (_, _, Some(speaker), _) => QuarantineTarget::Speaker(speaker),
         (.., trust) => QuarantineTarget::Trust(trust.unwrap_or(Trust::Foreign)),
     };
     let store = app.store_to_write().await?;

@@ -125,7 +125,7 @@ impl<'c> TurnBuilder<'c> {
                 let question = Arc::new(question);
                 engine.set([Fragment::from(Arc::clone(&question)).with_id(id.clone())]);
                 engine.save().await?;
-                report.diagnostics.extend(engine.snapshot_turn().await);
+                report.diagnostics.extend(engine.snapshot_turn(&self.cancel).await);
                 StoredTurn {
                     chat: engine.chat_ref().chat.clone(),
                     question: (id, question),

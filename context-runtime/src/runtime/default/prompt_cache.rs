@@ -207,7 +207,7 @@ pub(super) fn choose(
         lifetime,
         asked: is_asked.then_some(lifetime),
         write: Some(chosen.write),
-        is_known: wanted.is_some() || !is_setting(&input.provider, usual),
+        is_known: is_asked || !is_setting(&input.provider, usual),
     }
 }
 

@@ -109,7 +109,11 @@ pub(super) async fn recall(
     match fitting(&mut memories, &**renderer, most, counter) {
         Ok((message, excess)) => {
             diagnostics.extend(excess);
-            diagnostics.extend(record_use(parts, query, turn, &memories, &**memory).await);
+            let recording = pin!(record_use(parts, query, turn, &memories, &**memory));
+            match select(recording, pin!(cancel.cancelled())).await {
+                Either::Left((failure, _)) => diagnostics.extend(failure),
+                Either::Right(_) => cancel.check("prepare_for_model")?,
+            }
             Ok((Some(Arc::new(message)), diagnostics))
         }
         Err(error) => Ok(failed(format!("the recalled memories cannot be rendered: {error}"))),
