@@ -9,7 +9,7 @@ use context_trajectory::Trajectories;
 use context_trajectory::portraits::Portraits;
 
 use super::{Agents, Client, Parts, TurnLimits};
-use crate::compaction::{microcompact, snip, summarize, truncate_head};
+use crate::compaction::default_stages;
 use crate::observer::Observer;
 use crate::runtime::Stage;
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 ///
 /// | | default |
 /// |---|---|
-/// | compaction | microcompact, summarise if there is a model to ask, snip, truncate-head |
+/// | compaction | [`default_stages`], with summaries if there is a model to ask |
 /// | large tool results | stored in the store, if it keeps blobs |
 /// | history tools | not offered |
 /// | recording | into the store, if it keeps trajectories |
@@ -224,10 +224,7 @@ impl AgentsBuilder {
             Client::Model(model) => Some(Arc::clone(model)),
             Client::Missing { .. } => None,
         });
-        let stages = self.stages.unwrap_or_else(|| match &summaries {
-            Some(_) => vec![microcompact(), summarize(), snip(), truncate_head()],
-            None => vec![microcompact(), snip(), truncate_head()],
-        });
+        let stages = self.stages.unwrap_or_else(|| default_stages(summaries.is_some()));
         let mut runtime = self.runtime.compaction(stages).shared_clock(Arc::clone(&self.clock));
         runtime = runtime.recall_renderer(Arc::clone(&self.renderer));
         if !model.is_empty() {

@@ -62,3 +62,20 @@ policies! {
 pub fn summarize() -> crate::runtime::Stage {
     crate::runtime::Stage::new(context_policy_summarize::Summarize::new())
 }
+
+/// Returns the default stages of [`Agents`](crate::Agents), with or without a model that writes
+/// summaries: microcompact, summarize, snip, truncate-head.
+///
+/// Microcompact runs only from half of the window on and while the provider has nothing of the
+/// history in its cache, such as after a pause. With a warm cache it only adds to the cuts of the
+/// others, each of which makes the provider read again what its cache had; `docs/quality.md` has
+/// the prices.
+#[cfg(feature = "agents")]
+pub fn default_stages(summaries: bool) -> Vec<crate::runtime::Stage> {
+    let cold = microcompact().trigger(crate::runtime::Trigger::CacheCold.and(0.5));
+    let mut stages = vec![cold, snip(), truncate_head()];
+    if summaries {
+        stages.insert(1, summarize());
+    }
+    stages
+}

@@ -43,6 +43,10 @@ pub enum Trigger {
     /// within this time. A summary that is made now reads the history from the cache. Never true
     /// for the first request of a process, and for models whose lifetimes are not known.
     CacheExpires(Duration),
+    /// The provider has nothing of the history in its prompt cache any more: after a pause that was
+    /// longer than the lifetime of an entry, or with another system prompt, model or provider. A
+    /// changed history costs nothing extra then. Never true for the first request of a process.
+    CacheCold,
     /// Any of these conditions.
     Any(Vec<Trigger>),
     /// All of these conditions; an empty list is never true.
@@ -66,6 +70,8 @@ pub struct HistoryState {
     /// The time until the provider forgets the last request of the chat. `None` if it is not known,
     /// and if nothing is cached.
     pub expires_in: Option<Duration>,
+    /// Whether a request was sent before and the provider has nothing of the history in its cache.
+    pub is_cold: bool,
 }
 
 impl HistoryState {
@@ -84,6 +90,7 @@ impl HistoryState {
             turns: view.structure().requests.len(),
             idle: goal.cache.idle,
             expires_in: goal.cache.expires_in,
+            is_cold: goal.cache.is_cold(),
         }
     }
 }
@@ -123,6 +130,7 @@ impl Trigger {
             Self::Turns(turns) => state.turns >= *turns,
             Self::Idle(pause) => state.idle.is_some_and(|idle| idle >= *pause),
             Self::CacheExpires(within) => state.expires_in.is_some_and(|left| left <= *within),
+            Self::CacheCold => state.is_cold,
             Self::Any(any) => any.iter().any(|trigger| trigger.is_due(state)),
             Self::All(all) => !all.is_empty() && all.iter().all(|trigger| trigger.is_due(state)),
         }
@@ -178,6 +186,7 @@ impl fmt::Display for Trigger {
             Self::Turns(turns) => write!(f, "{turns} turns"),
             Self::Idle(pause) => write!(f, "idle for {pause:?}"),
             Self::CacheExpires(within) => write!(f, "the cache expires within {within:?}"),
+            Self::CacheCold => f.write_str("the cache is cold"),
             Self::Any(parts) if parts.is_empty() => f.write_str("never"),
             Self::All(parts) if parts.is_empty() => f.write_str("never"),
             Self::Any(parts) => list(f, parts, " or "),

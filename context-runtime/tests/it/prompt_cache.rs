@@ -245,6 +245,19 @@ async fn a_stage_runs_before_the_cache_expires() {
     assert!(!trigger.is_due(&HistoryState::of_share(0.5)));
 }
 
+#[tokio::test]
+async fn a_stage_runs_while_nothing_is_cached() {
+    let stage = Stage::new(ShorteningPolicy).trigger(Trigger::CacheCold);
+    let mut chat = PausedChat::new(wide().compaction([stage]), CLAUDE);
+    chat.history = vec![ask("q"), call("a"), result("a", "long ".repeat(100))];
+    chat.history.extend([call("b"), result("b", "ok")]);
+    assert!(chat.ask_after(0).await.rewrite.is_none(), "nothing is known of the first request");
+    assert!(chat.ask_after(299).await.rewrite.is_none(), "the entry lives");
+    let context = chat.ask_after(300).await;
+    assert!(context.rewrite.is_some());
+    assert_eq!(context.plans[0].reason, "the trigger is reached: the cache is cold");
+}
+
 /// A program that keeps an entry alive sends the prepared request again, for no answer.
 #[cfg(feature = "anthropic")]
 #[tokio::test]

@@ -72,6 +72,14 @@ pub struct CacheState {
     pub expires_in: Option<Duration>,
 }
 
+impl CacheState {
+    /// Returns whether a request was sent before and the provider has nothing of the history any
+    /// more, so that a change costs nothing extra.
+    pub fn is_cold(&self) -> bool {
+        self.idle.is_some() && self.messages == 0
+    }
+}
+
 impl Default for CacheState {
     /// Creates an empty cache, with the prices of the providers that charge for writes, and ten
     /// expected calls.

@@ -103,7 +103,7 @@ impl Drive {
             }
             let arrived = match self.set {
                 _ if message.role != Role::Tool => vec![Arc::clone(&message)],
-                Set::Ours { .. } => self.spilled(&message).await,
+                Set::Defaults { .. } | Set::Stages { .. } => self.spilled(&message).await,
                 Set::Codex => vec![codex::arrives(&message)],
                 Set::GeminiCli => vec![self.files.arrives(&message)],
                 Set::OpenHands => vec![openhands::arrives(&message)],
@@ -138,7 +138,7 @@ impl Drive {
     async fn call(&mut self, facts: &[Fact]) {
         let chat = &mut self.chat;
         let mut cut = match self.set {
-            Set::Ours { .. } => false,
+            Set::Defaults { .. } | Set::Stages { .. } => false,
             Set::Codex => codex::before_call(chat).await,
             Set::GeminiCli => gemini_cli::before_call(chat, &mut self.files).await,
             Set::OpenHands => openhands::before_call(chat).await,
@@ -149,7 +149,7 @@ impl Drive {
                 _ if reply.served.is_answered() => false,
                 Set::Codex => codex::refused(&mut self.chat).await,
                 Set::OpenHands => openhands::refused(&mut self.chat).await,
-                Set::Ours { .. } | Set::GeminiCli => false,
+                Set::Defaults { .. } | Set::Stages { .. } | Set::GeminiCli => false,
             };
             if !again {
                 break;

@@ -1,18 +1,23 @@
 //! The sets of policies that are compared.
 
 use context_runtime::compaction::{
-    Stage, microcompact, snip, strip_images, summarize, truncate_head,
+    Stage, default_stages, microcompact, snip, strip_images, summarize, truncate_head,
 };
 
 /// A set of policies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Set {
-    /// Stages of this library in their order, by name. Each ends with a cut of the beginning.
-    Ours {
+    /// The defaults of an agent, with or without a model that writes summaries.
+    Defaults {
         name: &'static str,
-        stages: &'static [&'static str],
+        summaries: bool,
         /// Whether the model is offered `HistoryTools`.
         tools: bool,
+    },
+    /// Stages of this library in their order, by name. Each ends with a cut of the beginning.
+    Stages {
+        name: &'static str,
+        stages: &'static [&'static str],
         /// The target of every stage but the last as a share of the window, if not its default.
         target: Option<f64>,
     },
@@ -24,56 +29,34 @@ pub(crate) enum Set {
 impl Set {
     /// Only the beginning is cut.
     pub(crate) const BASELINE: Self =
-        Self::Ours { name: "truncate-head", stages: &[], tools: false, target: None };
+        Self::Stages { name: "truncate-head", stages: &[], target: None };
 
     /// Single policies before a cut of the beginning.
     pub(crate) const SINGLE: [Self; 4] = [
-        Self::Ours { name: "microcompact", stages: &["microcompact"], tools: false, target: None },
-        Self::Ours { name: "strip-images", stages: &["strip-images"], tools: false, target: None },
-        Self::Ours { name: "summarize", stages: &["summarize"], tools: false, target: None },
-        Self::Ours { name: "snip", stages: &["snip"], tools: false, target: None },
+        Self::Stages { name: "microcompact", stages: &["microcompact"], target: None },
+        Self::Stages { name: "strip-images", stages: &["strip-images"], target: None },
+        Self::Stages { name: "summarize", stages: &["summarize"], target: None },
+        Self::Stages { name: "snip", stages: &["snip"], target: None },
     ];
 
     /// The defaults of an agent without and with a model for summaries, the latter with history
     /// tools, and other agents.
     pub(crate) const WHOLE: [Self; 10] = [
-        Self::Ours {
-            name: "ours, no summaries",
+        Self::Defaults { name: "ours, no summaries", summaries: false, tools: false },
+        Self::Defaults { name: "ours, summaries", summaries: true, tools: false },
+        Self::Defaults { name: "ours, history tools", summaries: true, tools: true },
+        Self::Stages {
+            name: "microcompact, snip",
             stages: &["microcompact", "snip"],
-            tools: false,
             target: None,
         },
-        Self::Ours {
-            name: "ours, summaries",
+        Self::Stages {
+            name: "microcompact, summarize",
             stages: &["microcompact", "summarize", "snip"],
-            tools: false,
             target: None,
         },
-        Self::Ours {
-            name: "ours, history tools",
-            stages: &["microcompact", "summarize", "snip"],
-            tools: true,
-            target: None,
-        },
-        Self::Ours { name: "snip to 0.3", stages: &["snip"], tools: false, target: Some(0.3) },
-        Self::Ours {
-            name: "no summaries, to 0.3",
-            stages: &["microcompact", "snip"],
-            tools: false,
-            target: Some(0.3),
-        },
-        Self::Ours {
-            name: "no summaries, to 0.6",
-            stages: &["microcompact", "snip"],
-            tools: false,
-            target: Some(0.6),
-        },
-        Self::Ours {
-            name: "summaries, to 0.3",
-            stages: &["summarize", "snip"],
-            tools: false,
-            target: Some(0.3),
-        },
+        Self::Stages { name: "snip to 0.3", stages: &["snip"], target: Some(0.3) },
+        Self::Stages { name: "snip to 0.6", stages: &["snip"], target: Some(0.6) },
         Self::Codex,
         Self::GeminiCli,
         Self::OpenHands,
@@ -81,7 +64,7 @@ impl Set {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Ours { name, .. } => name,
+            Self::Defaults { name, .. } | Self::Stages { name, .. } => name,
             Self::Codex => "Codex",
             Self::GeminiCli => "Gemini CLI",
             Self::OpenHands => "OpenHands",
@@ -90,16 +73,20 @@ impl Set {
 
     /// Whether the set is of this library, which must not be refused.
     pub(crate) fn is_ours(self) -> bool {
-        matches!(self, Self::Ours { .. })
+        matches!(self, Self::Defaults { .. } | Self::Stages { .. })
     }
 
     pub(crate) fn has_tools(self) -> bool {
-        matches!(self, Self::Ours { tools: true, .. })
+        matches!(self, Self::Defaults { tools: true, .. })
     }
 
     /// Returns the stages, from least to most lossy. Other agents bring their own rules.
     pub(crate) fn stages(self) -> Vec<Stage> {
-        let Self::Ours { stages, target, .. } = self else { return Vec::new() };
+        let (stages, target) = match self {
+            Self::Defaults { summaries, .. } => return default_stages(summaries),
+            Self::Stages { stages, target, .. } => (stages, target),
+            Self::Codex | Self::GeminiCli | Self::OpenHands => return Vec::new(),
+        };
         let stage = |name: &&str| {
             let stage = match *name {
                 "microcompact" => microcompact(),

@@ -245,7 +245,7 @@ fn state(call: &Call<'_>, session: &Session, goal: &Goal) -> HistoryState {
     let mut state = HistoryState::of_share(goal.budget.ratio(tokens));
     (state.tokens, state.messages) = (tokens, session.index.len());
     (state.turns, state.idle) = (session.index.requests().len(), goal.cache.idle);
-    state.expires_in = goal.cache.expires_in;
+    (state.expires_in, state.is_cold) = (goal.cache.expires_in, goal.cache.is_cold());
     state
 }
 
