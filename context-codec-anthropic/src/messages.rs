@@ -146,6 +146,7 @@ pub const RULES: HistoryRules = {
     rules.alternate = false;
     rules.max_name_len = 128;
     rules.any_id = false;
+    rules.chooses_blocks = true;
     rules.carries = lower::carries;
     rules
 };

@@ -176,6 +176,7 @@ pub const RULES: HistoryRules = {
     rules.name_characters = ".:";
     rules.name_begins_with_letter = true;
     rules.any_id = false;
+    rules.chooses_blocks = true;
     rules.carries = lower::carries;
     rules
 };
@@ -190,6 +191,9 @@ impl MessageCodec for GenerateCodec {
     }
 
     fn lower(&self, request: &ModelRequest) -> Result<LoweredRequest, WireError> {
+        if request.compaction.is_some() {
+            return Err(WireError::NoCompaction { form: PROVIDER });
+        }
         request::lower(request)
     }
 

@@ -12,6 +12,9 @@
 //!   position. Of several results for one call, the first that is not an error counts. Results
 //!   without calls are left out. Calls without results are answered or removed, according to
 //!   [`Unanswered`]. Ids are unique and legal for the provider.
+//! * Of a block and the text that [stands for it](context_core::message::Text::for_block), one is
+//!   left if the rules are those of one provider: the block in the first message if the provider
+//!   reads it, otherwise the text.
 //! * There is no blank text, no message without a part that the provider can carry, and no message
 //!   with only reasoning unless another assistant message follows.
 //! * The first message after leading system messages is a user message. The last message is an
@@ -63,6 +66,10 @@ pub struct HistoryRules {
     pub name_characters: &'static str,
     /// Whether a tool name must begin with a letter or `_`.
     pub name_begins_with_letter: bool,
+    /// Whether one is chosen of a block and the text that
+    /// [stands for it](context_core::message::Text::for_block). Rules of several providers keep
+    /// both.
+    pub chooses_blocks: bool,
     /// Whether a part can be sent in a message of this role. A message without any such part is
     /// left out. Codecs leave out unsupported parts next to others.
     pub carries: fn(Role, &Part) -> bool,
@@ -87,6 +94,7 @@ impl HistoryRules {
             max_name_len: usize::MAX,
             name_characters: "",
             name_begins_with_letter: false,
+            chooses_blocks: false,
             carries: is_for_models,
         }
     }

@@ -18,6 +18,7 @@ mod origin;
 pub(crate) mod part;
 mod readable;
 mod redact;
+mod substitute;
 mod written;
 
 use std::borrow::Cow;
@@ -30,6 +31,7 @@ pub use node::{NodeKind, PlacedNode};
 pub use origin::Origin;
 pub use part::{Data, Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput, data_url};
 use serde::{Deserialize, Serialize};
+pub use substitute::SubstitutedBlock;
 pub use written::WrittenIn;
 
 use crate::base::CodecError;

@@ -178,8 +178,8 @@ impl Client {
         let Inner { native, address, limits, options, .. } = &*self.inner;
         let url = address.of(request)?;
         let address = shown(&url);
-        let own =
-            request.headers().iter().map(|(name, value)| (name.as_str(), value.clone(), false));
+        let own = request.headers(|name| options.open_header(name));
+        let own = own.iter().map(|(name, value)| (name.as_str(), value.clone(), false));
         let mut sent = native
             .request(request.method().native(), url.clone())
             .header(ACCEPT, request.accept())

@@ -150,6 +150,16 @@ impl ClientOptions {
     }
 
     /// Returns all secrets in the options.
+    /// Returns the values of a header that is no secret, as one list.
+    pub(crate) fn open_header(&self, name: &str) -> Option<String> {
+        let values = self.headers.iter().filter_map(|(other, value)| match value {
+            Value::Open(value) if other.eq_ignore_ascii_case(name) => Some(value.as_str()),
+            _ => None,
+        });
+        let values: Vec<&str> = values.collect();
+        (!values.is_empty()).then(|| values.join(","))
+    }
+
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         let headers = self.headers.iter().filter_map(|(_, value)| match value {
             Value::Open(_) => None,

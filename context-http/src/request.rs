@@ -50,6 +50,8 @@ pub struct Request {
     segments: Vec<String>,
     queries: Vec<(String, String)>,
     headers: Vec<(String, String)>,
+    /// Headers whose values are sent behind those of the client.
+    listed: Vec<(String, String)>,
     body: Option<Bytes>,
     accept: &'static str,
     repeatable: bool,
@@ -68,6 +70,7 @@ impl Request {
                 .collect(),
             queries: Vec::new(),
             headers: Vec::new(),
+            listed: Vec::new(),
             body: None,
             accept: "application/json",
             repeatable: method.is_repeatable(),
@@ -113,6 +116,13 @@ impl Request {
         self
     }
 
+    /// Adds a value to a header that is a list, such as `anthropic-beta`. It is sent behind the
+    /// value that the client has for this header, unless it is one of that list.
+    pub fn listed_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.listed.push((name.into(), value.into()));
+        self
+    }
+
     /// Sets the body, serialised as JSON. Fails if it cannot be serialised.
     pub fn json(mut self, body: &impl Serialize) -> Result<Self, HttpError> {
         let body =
@@ -152,8 +162,29 @@ impl Request {
         &self.queries
     }
 
-    pub(crate) fn headers(&self) -> &[(String, String)] {
-        &self.headers
+    /// Returns the headers. `of_client` returns the client's value of a header.
+    pub(crate) fn headers(
+        &self,
+        of_client: impl Fn(&str) -> Option<String>,
+    ) -> Vec<(String, String)> {
+        let mut lists: Vec<(String, String)> = Vec::new();
+        for (name, value) in &self.listed {
+            let known = lists.iter().position(|(other, _)| other.eq_ignore_ascii_case(name));
+            let at = known.unwrap_or_else(|| {
+                lists.push((name.clone(), of_client(name).unwrap_or_default()));
+                lists.len() - 1
+            });
+            let list = &mut lists[at].1;
+            if list.split(',').any(|listed| listed.trim() == value) {
+                continue;
+            }
+            if !list.is_empty() {
+                list.push(',');
+            }
+            list.push_str(value);
+        }
+        lists.extend(self.headers.iter().cloned());
+        lists
     }
 
     pub(crate) fn content(&self) -> Option<&Bytes> {

@@ -192,7 +192,10 @@ impl HttpModel {
         // The service stores nothing that a second request would change; a repetition only costs
         // its price.
         let model = request.model.as_deref().unwrap_or(&self.name);
-        let sent = self.path.request(model, in_events).body(&lowered.body).repeatable(true);
+        let mut sent = self.path.request(model, in_events).body(&lowered.body).repeatable(true);
+        for (name, value) in lowered.headers {
+            sent = sent.listed_header(name, value);
+        }
         Ok(if in_events { sent.for_events() } else { sent })
     }
 

@@ -1,8 +1,10 @@
 //! The message that replaces earlier ones.
 
+use std::borrow::Cow;
+
 use context_core::base::secrets;
-use context_core::message::Origin;
-use context_core::{Json, Message};
+use context_core::message::{OpaqueBlock, Origin, Text};
+use context_core::{Json, Message, Part};
 use serde::{Deserialize, Serialize};
 
 use crate::carried::CarriedFacts;
@@ -53,7 +55,10 @@ impl SummaryCheckpoint {
     /// policy, the whole text is the summary.
     pub fn read(message: &Message) -> Option<Self> {
         let record = message.origin_record().filter(|_| message.is_checkpoint())?;
-        let text = message.plain_text();
+        let text = match message.substituted_block() {
+            Some(both) => message.parts.get(both.text_at).map_or("".into(), text_of),
+            None => message.plain_text(),
+        };
         let body = text.strip_prefix(OPEN).and_then(|text| text.strip_suffix(CLOSE));
         let own =
             record.parse::<Record>().ok().filter(|record| record.version == VERSION).zip(body);
@@ -85,13 +90,43 @@ impl SummaryCheckpoint {
 
     /// Returns the message. Its text cannot end the tags around it.
     pub(crate) fn to_message(&self, policy: &str) -> Message {
-        let mut text = format!("{OPEN}{}", quoted(&secrets::mask(&self.summary)));
+        let mut text = self.opened();
         if !self.facts.is_empty() {
             text.push_str(FACTS.0);
             text.push_str(&self.facts.lines());
             text.push_str(FACTS.1);
         }
         text.push_str(CLOSE);
+        self.recorded(policy, Message::from(text))
+    }
+
+    /// Returns the message with a block of a provider, for which the summary stands where it cannot
+    /// be read. The facts are sent with either.
+    pub(crate) fn to_message_of_block(
+        &self,
+        policy: &str,
+        (block, is_sealed): (OpaqueBlock, bool),
+        tokens: Option<u64>,
+    ) -> Message {
+        let text = self.opened() + CLOSE;
+        let text = match is_sealed {
+            true => Text::for_sealed_block(text, tokens),
+            false => Text::for_block(text, tokens),
+        };
+        let mut parts = vec![Part::Opaque(block), Part::Text(text)];
+        if !self.facts.is_empty() {
+            let facts = format!("{}{}{}", FACTS.0.trim_start(), self.facts.lines(), FACTS.1);
+            parts.push(Part::text(facts));
+        }
+        self.recorded(policy, Message::from(parts))
+    }
+
+    /// Returns the beginning of the text, up to the end of the summary.
+    fn opened(&self) -> String {
+        format!("{OPEN}{}", quoted(&secrets::mask(&self.summary)))
+    }
+
+    fn recorded(&self, policy: &str, message: Message) -> Message {
         let record = Record {
             policy: policy.to_owned(),
             version: VERSION,
@@ -101,6 +136,13 @@ impl SummaryCheckpoint {
             facts: self.facts.clone(),
         };
         let record = Json::from_serialize(&record).expect("texts and numbers have a form in JSON");
-        Message::from(text).with_origin_record(Origin::Checkpoint, record)
+        message.with_origin_record(Origin::Checkpoint, record)
+    }
+}
+
+fn text_of(part: &Part) -> Cow<'_, str> {
+    match part {
+        Part::Text(text) => Cow::Borrowed(&text.text),
+        _ => Cow::Borrowed(""),
     }
 }

@@ -31,6 +31,9 @@
 //! [`Summarize::window`]. Messages that do not fit even shortened wait for the next compaction: the
 //! oldest part is summarised first.
 //!
+//! [`ProviderCompact`] cuts in the same way and lets the provider of the conversation write the
+//! summary, where it offers that.
+//!
 //! [`Summarize::branch`] asks in the same way for a summary of a branch that is left, which the
 //! conversation that goes on gets as a message.
 //!
@@ -101,6 +104,7 @@ mod instruction;
 mod judge;
 mod policy;
 mod prompt;
+mod provider;
 mod quote;
 mod retained;
 mod sections;
@@ -112,3 +116,4 @@ pub use checkpoint::SummaryCheckpoint;
 pub use files::CarriedFile;
 pub use policy::Summarize;
 pub use prompt::{CORE_HEADINGS, HEADINGS};
+pub use provider::ProviderCompact;

@@ -1,5 +1,6 @@
 //! The policy and its options.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use context_core::history::{
@@ -116,6 +117,14 @@ impl Summarize {
         self.focus.as_deref().map(str::trim).filter(|text| !text.is_empty())
     }
 
+    /// Returns the instructions that were set, and those of a compaction that was asked for.
+    pub(crate) fn focus_for(&self, goal: &Goal) -> Option<String> {
+        let given = [self.focus.as_deref(), goal.focus.as_deref()];
+        let given: Vec<_> =
+            given.into_iter().flatten().map(str::trim).filter(|text| !text.is_empty()).collect();
+        (!given.is_empty()).then(|| given.join("\n"))
+    }
+
     pub(crate) fn tools(&self) -> &CarriedTools {
         &self.tools
     }
@@ -130,12 +139,12 @@ impl Summarize {
     }
 
     /// Returns the role that was set, unless it is blank.
-    fn own_role(&self) -> Option<&str> {
+    pub(crate) fn own_role(&self) -> Option<&str> {
         self.role.as_deref().filter(|role| !role.trim().is_empty())
     }
 
     /// Returns the checkpoint that an answer makes of the messages that a task covers.
-    fn checkpoint(
+    pub(crate) fn checkpoint(
         &self,
         view: &HistoryView<'_>,
         task: &SummaryTask,
@@ -181,49 +190,9 @@ impl CompactionPolicy for Summarize {
     }
 
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {
-        if view.total() <= goal.history() {
-            return Proposal::nothing("the history does not exceed its target");
-        }
-        let summary = self.summary_for(goal);
-        let Some(cut) = Cut::find(view, goal, summary, self.keep_latest) else {
-            return Proposal::nothing(
-                "there is nothing between the first request and the newest steps",
-            );
-        };
-        if cut.removed_tokens(view, cut.start..cut.end()) <= summary / 4 {
-            return Proposal::nothing("what could be summarised is hardly larger than a summary");
-        }
-        let old = view.messages()[cut.checkpoints.clone()]
-            .iter()
-            .filter_map(|message| SummaryCheckpoint::read(message));
-        let given = [self.focus.as_deref(), goal.focus.as_deref()];
-        let given: Vec<_> =
-            given.into_iter().flatten().map(str::trim).filter(|text| !text.is_empty()).collect();
-        let focus = (!given.is_empty()).then(|| given.join("\n"));
-        let frame = Frame {
-            system: [self.role_text(), RULES],
-            task: TASK,
-            focus: focus.as_deref(),
-            previous: &old.map(|old| old.with_sections()).collect::<Vec<_>>().join("\n\n"),
-            summary,
-            window: self.window_for(goal, summary),
-        };
-        let Some((request, end)) = fit::fit(view, &cut, &frame) else {
-            return Proposal::nothing("the window of the model that summarises is too small");
-        };
-        let removed_tokens = cut.removed_tokens(view, cut.checkpoints.clone())
-            + cut.removed_tokens(view, cut.start..end);
-        let given = (self.own_role(), focus.as_deref());
-        let task = SummaryTask::new(NAME, request, 0..end, removed_tokens)
-            .keeping(cut.keeps(end))
-            .instruction(instruction(view, (&cut, end), given, summary))
-            .made_for(view);
-        // Whether a plan can be applied does not depend on the model's answer, so it is checked
-        // before the model is asked.
-        let nothing_said = SummaryCheckpoint::default().to_message(NAME);
-        match Plan::new(NAME, BoundaryKind::Compact, view, edits(view, &task, nothing_said), "") {
-            Ok(_) => Proposal::Summary(Box::new(task)),
-            Err(error) => Proposal::nothing(error.to_string()),
+        match self.task(NAME, view, goal) {
+            Ok(task) => Proposal::Summary(Box::new(task)),
+            Err(reason) => Proposal::nothing(reason),
         }
     }
 
@@ -233,25 +202,102 @@ impl CompactionPolicy for Summarize {
         task: &SummaryTask,
         answer: &Answer,
     ) -> Result<Plan, SummaryError> {
-        if task.policy != NAME || task.covers.start != 0 {
-            return Err(SummaryError::NotAsked);
+        self.accepted(NAME, view, task, answer)
+    }
+}
+
+impl Summarize {
+    /// Returns the task of the policy with this name, or the reason why there is none.
+    pub(crate) fn task(
+        &self,
+        policy: &'static str,
+        view: &HistoryView<'_>,
+        goal: &Goal,
+    ) -> Result<SummaryTask, Cow<'static, str>> {
+        if view.total() <= goal.history() {
+            return Err("the history does not exceed its target".into());
         }
-        if !task.is_current(view) {
-            return Err(SummaryError::Stale);
+        let summary = self.summary_for(goal);
+        let Some(cut) = Cut::find(view, goal, summary, self.keep_latest) else {
+            return Err("there is nothing between the first request and the newest steps".into());
+        };
+        if cut.removed_tokens(view, cut.start..cut.end()) <= summary / 4 {
+            return Err("what could be summarised is hardly larger than a summary".into());
         }
+        let old = view.messages()[cut.checkpoints.clone()]
+            .iter()
+            .filter_map(|message| SummaryCheckpoint::read(message));
+        let focus = self.focus_for(goal);
+        let frame = Frame {
+            system: [self.role_text(), RULES],
+            task: TASK,
+            focus: focus.as_deref(),
+            previous: &old.map(|old| old.with_sections()).collect::<Vec<_>>().join("\n\n"),
+            summary,
+            window: self.window_for(goal, summary),
+        };
+        let Some((request, end)) = fit::fit(view, &cut, &frame) else {
+            return Err("the window of the model that summarises is too small".into());
+        };
+        let removed_tokens = cut.removed_tokens(view, cut.checkpoints.clone())
+            + cut.removed_tokens(view, cut.start..end);
+        let given = (self.own_role(), focus.as_deref());
+        let task = SummaryTask::new(policy, request, 0..end, removed_tokens)
+            .keeping(cut.keeps(end))
+            .instruction(instruction(view, (&cut, end), given, summary))
+            .made_for(view);
+        // Whether a plan can be applied does not depend on the model's answer, so it is checked
+        // before the model is asked.
+        let nothing_said = SummaryCheckpoint::default().to_message(policy);
+        match Plan::new(policy, BoundaryKind::Compact, view, edits(view, &task, nothing_said), "") {
+            Ok(_) => Ok(task),
+            Err(error) => Err(error.to_string().into()),
+        }
+    }
+
+    /// Accepts a summary for the policy with this name.
+    pub(crate) fn accepted(
+        &self,
+        policy: &'static str,
+        view: &HistoryView<'_>,
+        task: &SummaryTask,
+        answer: &Answer,
+    ) -> Result<Plan, SummaryError> {
+        check(policy, view, task)?;
         let judged = judge(answer)?;
         let mut checkpoint = self.checkpoint(view, task, judged.text);
         checkpoint.missing = judged.missing;
-        let message = checkpoint.to_message(NAME);
-        let (summary, replaced) = (view.count(&message), removed_tokens(view, task));
-        if summary >= replaced {
-            return Err(SummaryError::TooLarge { summary, replaced });
-        }
-        let count =
-            task.covers.len() - task.keeps.iter().filter(|at| task.covers.contains(at)).count();
-        let summary_text = format!("{count} messages into a checkpoint");
-        Ok(Plan::new(NAME, BoundaryKind::Compact, view, edits(view, task, message), summary_text)?)
+        plan(policy, view, task, checkpoint.to_message(policy))
     }
+}
+
+/// Refuses a task of another policy, or for another history.
+pub(crate) fn check(
+    policy: &'static str,
+    view: &HistoryView<'_>,
+    task: &SummaryTask,
+) -> Result<(), SummaryError> {
+    match () {
+        () if task.policy != policy || task.covers.start != 0 => Err(SummaryError::NotAsked),
+        () if !task.is_current(view) => Err(SummaryError::Stale),
+        () => Ok(()),
+    }
+}
+
+/// Returns the plan that puts a checkpoint in the place of the messages that a task covers.
+pub(crate) fn plan(
+    policy: &'static str,
+    view: &HistoryView<'_>,
+    task: &SummaryTask,
+    checkpoint: Message,
+) -> Result<Plan, SummaryError> {
+    let (summary, replaced) = (view.count(&checkpoint), removed_tokens(view, task));
+    if summary >= replaced {
+        return Err(SummaryError::TooLarge { summary, replaced });
+    }
+    let count = task.covers.len() - task.keeps.iter().filter(|at| task.covers.contains(at)).count();
+    let description = format!("{count} messages into a checkpoint");
+    Ok(Plan::new(policy, BoundaryKind::Compact, view, edits(view, task, checkpoint), description)?)
 }
 
 /// Returns how many of the tokens that a task covers are removed.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub use background::BackgroundSummaries;
 use context_core::history::{Attempt, HistoryRewrite, PlanReport};
 use context_core::model::{
-    AnswerDelta, AnswerStream, LanguageModel, ModelCodec, TokenCounter, Usage,
+    AnswerDelta, AnswerStream, LanguageModel, LoweredRequest, ModelCodec, TokenCounter, Usage,
 };
 use context_core::runtime::{ModelContext, PrepareInput};
 use context_core::{Answer, ChatRef, ContextRuntime, Diagnostic, Json, Message, ModelError};
@@ -183,6 +183,10 @@ pub struct CallRequest {
     /// The number of this call, counted from 1. Summaries count.
     pub number: u32,
     body: Json,
+    /// Headers that the body needs besides those of every request; see
+    /// [`LoweredRequest::headers`](crate::model::LoweredRequest). A program that sends the body
+    /// itself adds them.
+    pub headers: Vec<(&'static str, &'static str)>,
     /// Repairs by the codec, and content that the wire form cannot express.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -292,8 +296,8 @@ impl<'r> ModelCall<'r> {
             self.state = State::Over;
             CallError::Request(error)
         })?;
-        let (number, body) = (self.record.calls, lowered.body);
-        Ok(CallRequest { context, number, body, diagnostics: lowered.diagnostics })
+        let LoweredRequest { body, diagnostics, headers, .. } = lowered;
+        Ok(CallRequest { context, number: self.record.calls, body, headers, diagnostics })
     }
 
     /// Asks a model until it answers or nothing more can be tried: [`next`](Self::next) and

@@ -347,7 +347,8 @@ pub use context_core::fragment::{
 };
 pub use context_core::history::{PlanReport, RecoveryDecision};
 pub use context_core::message::{
-    Data, Media, MediaSource, OpaqueBlock, Origin, Reasoning, Text, ToolInput, WrittenIn, graph,
+    Data, Media, MediaSource, OpaqueBlock, Origin, Reasoning, SubstitutedBlock, Text, ToolInput,
+    WrittenIn, graph,
 };
 pub use context_core::model::{FunctionTool, Tool};
 pub use context_core::runtime::{
@@ -395,8 +396,8 @@ pub use runtime::NullContextRuntime;
 #[cfg(feature = "tokens")]
 pub use runtime::{
     CacheKey, ContextStatus, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia,
-    READ_SPILLED, RecallPlace, RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange,
-    ToolResultLimits, materialize, spilled_output_tool,
+    ProviderClearing, READ_SPILLED, RecallPlace, RuntimeFault, RuntimeFaults, Spill, Spilled,
+    SpilledRange, ToolResultLimits, materialize, spilled_output_tool,
 };
 pub use system::{SystemClock, Uuid7Ids};
 

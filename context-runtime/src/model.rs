@@ -13,6 +13,6 @@ pub use context_core::model::Unanswered;
 pub use context_core::model::{
     AnswerDelta, AnswerStream, CacheMarks, CachedContent, EmbedAs, Embedder, ImageLimits,
     LanguageModel, LiftedRequest, LoweredRequest, ModelCodec, ModelErrorCode, OutputSchema,
-    StopReason, TokenCount, TokenCounter, ToolChoice, Usage, WireError,
+    ProviderCompaction, StopReason, TokenCount, TokenCounter, ToolChoice, Usage, WireError,
 };
 pub use context_core::{Answer, MessageCodec, ModelError, ModelRequest};

@@ -30,8 +30,8 @@ mod trigger;
 #[cfg(feature = "tokens")]
 pub use default::{
     CacheKey, ContextStatus, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia,
-    READ_SPILLED, RecallPlace, RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange,
-    ToolResultLimits, materialize, spilled_output_tool,
+    ProviderClearing, READ_SPILLED, RecallPlace, RuntimeFault, RuntimeFaults, Spill, Spilled,
+    SpilledRange, ToolResultLimits, materialize, spilled_output_tool,
 };
 pub use null::NullContextRuntime;
 pub use pipeline::{Pipeline, Planned, PlannedStep, PlannedSummary, USER_WORDS};

@@ -6,6 +6,7 @@ mod behaviour;
 mod cache;
 mod cached_contents;
 mod compose;
+mod edits;
 mod fault;
 mod forms;
 mod images;

@@ -92,6 +92,14 @@ impl<'t> Model<'t> {
         Some(rules)
     }
 
+    /// Returns whether the provider compacts conversations of the model on request, as far as the
+    /// table knows. A gateway, whose names have a vendor in front, may not.
+    pub fn compacts(&self) -> bool {
+        let family = self.family.is_some_and(|family| family.compaction.is_some());
+        let own = self.entry.and_then(|entry| entry.compaction);
+        own.unwrap_or(family) && !self.name.contains('/')
+    }
+
     /// Returns the price of reading a token from the cache, relative to other input.
     pub fn cache_read_share(&self) -> Option<f64> {
         let prices = self.prices().filter(|prices| prices.input > 0.0)?;

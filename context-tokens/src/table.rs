@@ -38,7 +38,8 @@ pub const AS_OF: &str = "2026-11-26";
 ///       "framing": {"message": [4, 3, 8], "call": [12, 3, 30], "tool": [12, 4, 40], "request": [3, 0, 30]},
 ///       "cache": {"minimum": 1024, "marks": 4, "automatic": false, "key": false, "ahead": 0,
 ///                 "lifetimes": [{"seconds": 300, "write": 1.25}, {"seconds": 3600, "write": 2}],
-///                 "source": "https://example.com/caching"}
+///                 "source": "https://example.com/caching"},
+///       "compaction": "https://example.com/compaction"
 ///     }
 ///   },
 ///   "models": {
@@ -65,7 +66,9 @@ pub const AS_OF: &str = "2026-11-26";
 /// unknown, without `output` it writes text. `cache` has the fields of
 /// [`CacheRules`](crate::CacheRules). A model's `cache` names the differences to its family only.
 /// The price of a token written for a lifetime, `write`, is relative to other input; that of the
-/// first lifetime is `cache_write` of the prices. `source` is the page of the prices,
+/// first lifetime is `cache_write` of the prices. A family with `compaction`, the page that says so,
+/// has a provider that compacts conversations; `compaction` of a model, `true` or `false`, differs
+/// from that. `source` is the page of the prices,
 /// `specification` that of window, output and modalities if it is another, `as_of` the date of the
 /// entry if it is not the table's, `note` the reason why a value is missing or will change.
 ///
@@ -135,6 +138,9 @@ pub(crate) struct Family {
     pub(crate) framing: FramingForm,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cache: Option<CacheRulesForm>,
+    /// The page that says that the provider compacts conversations. `None` if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) compaction: Option<String>,
     /// The window of the family's models if none of them is listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     window: Option<u64>,
@@ -194,6 +200,9 @@ pub(crate) struct Entry {
     pub(crate) cache: Option<CacheRulesForm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) images: Option<ImageRule>,
+    /// Whether the provider compacts conversations, if that differs from the family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) compaction: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -103,6 +103,9 @@ struct PrepareRecord<'a> {
     breakdown: &'a Breakdown,
     #[serde(flatten)]
     estimate: &'a Estimate,
+    /// Headers that the body needs besides those of every request, as pairs of name and value.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    headers: &'a [(&'static str, &'static str)],
     /// Repairs, and content that the form cannot represent.
     diagnostics: &'a [Diagnostic],
 }
@@ -165,6 +168,9 @@ impl Preparation<'_> {
         let overflow = overflow(&conversation.name, estimate.total.tokens(), budget);
         if overflow.is_none() {
             app.out.content(body.body.compact())?;
+            for (name, value) in &body.headers {
+                app.out.note(format!("the body has to be sent with the header {name}: {value}"));
+            }
         }
         let mut diagnostics = conversation.diagnostics;
         diagnostics.extend(lowered);
@@ -198,6 +204,7 @@ impl Preparation<'_> {
                 plans: &plans,
                 breakdown: &breakdown,
                 estimate: &estimate,
+                headers: &body.headers,
                 diagnostics: &diagnostics,
             })?;
         }

@@ -77,5 +77,11 @@ fn usage(json: &Json) -> Option<Usage> {
     let long = writes.and_then(|writes| number(&writes, "ephemeral_1h_input_tokens"));
     usage.cache_write_long = long.unwrap_or(0);
     usage.reasoning = details.and_then(|details| number(&details, "thinking_tokens"));
+    if usage.total() == 0 {
+        // A compaction that was asked for is reported only as a step of the answer.
+        let steps =
+            fields.get("iterations").and_then(|steps| kept(steps).parse::<Vec<Json>>().ok());
+        steps.iter().flatten().filter_map(self::usage).for_each(|step| usage += step);
+    }
     Some(usage)
 }

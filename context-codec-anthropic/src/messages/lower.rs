@@ -12,6 +12,7 @@ use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, To
 use super::fields::Fields;
 use super::form::{Block, Body, Content, ExtraEntries, Input, Mark, Mode, WireMessage, remarked};
 use super::media::media;
+use super::request::compaction::is_signed_compaction;
 use super::{AS_BLOCKS, CACHE_KEY, EXTRAS, PROVIDER, RESPONSE, RESPONSE_KEY};
 
 /// Lowers one message; the result is empty if nothing is left to send.
@@ -231,6 +232,10 @@ impl Writer {
             }
             "tool_reference" | "browser_state" => Err("only a result holds it"),
             "tool_addition" | "tool_removal" => Err("only a system message holds it"),
+            // A compaction that was asked for stands first, in a message of either role.
+            "compaction" if !by_model && is_signed_compaction(&block.value) == Some(true) => {
+                Ok(body)
+            }
             "compaction" | "fallback" if !by_model => {
                 Err("only an assistant message holds such a block")
             }

@@ -1,5 +1,6 @@
 //! Whole request bodies.
 
+pub(super) mod compaction;
 mod envelope;
 mod lift;
 mod source;
@@ -34,7 +35,8 @@ impl MessageCodec for MessagesCodec {
     }
 
     fn lower(&self, request: &ModelRequest) -> Result<LoweredRequest, WireError> {
-        let prefill = request.prefill || is_paused(request);
+        // What is compacted may end with an answer.
+        let prefill = request.prefill || request.compaction.is_some() || is_paused(request);
         let normalized = normalize(&request.messages, &RULES, request.unanswered, prefill);
         let mut writer = Writer::new(Mode::Request);
         writer.diagnostics.clone_from(&normalized.diagnostics);
@@ -61,6 +63,9 @@ impl MessageCodec for MessagesCodec {
             diagnostics.extend_from_slice(&tools.diagnostics);
         }
         sendable(&mut envelope, &mut diagnostics);
+        if let Some(asked) = &request.compaction {
+            compaction::ask(&mut envelope, asked, &mut diagnostics);
+        }
         // One mark is used if the body asks for automatic ones.
         let used = usize::from(has_key(&envelope.extra, "cache_control"));
         let mut placement = MarkPlacement {
@@ -76,7 +81,8 @@ impl MessageCodec for MessagesCodec {
             envelope.system = Some(system);
         }
         let body = super::json(&FullBody { envelope: &envelope, messages: &history.turns });
-        Ok(LoweredRequest::new(body, diagnostics))
+        let headers = compaction::headers(&envelope, &history.turns);
+        Ok(LoweredRequest::new(body, diagnostics).headers(headers))
     }
 
     fn lower_source(&self, request: &ModelRequest) -> LoweredRequest {

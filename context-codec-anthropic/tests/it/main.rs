@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail and say why")]
 
 mod answers;
+mod compactions;
 mod data;
 mod marks;
 mod messages;

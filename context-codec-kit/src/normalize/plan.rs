@@ -190,8 +190,12 @@ impl<'a, 'r> Plan<'a, 'r> {
         } else {
             message.role
         };
-        let (mut is_same, mut carried, mut content_left) = (true, false, false);
-        for (part, class) in message.parts.iter().zip(classes) {
+        let unsent = self.unsent(message, role, sink.has_begun());
+        let (mut is_same, mut carried, mut content_left) = (unsent.is_none(), false, false);
+        for (p, (part, class)) in message.parts.iter().zip(classes).enumerate() {
+            if unsent == Some(p) {
+                continue;
+            }
             is_same &= match class {
                 PartClass::Content => true,
                 PartClass::Result(call) => {
@@ -224,13 +228,24 @@ impl<'a, 'r> Plan<'a, 'r> {
         } else if is_same {
             return Some(Item::Same(index));
         }
-        let parts = message.parts.iter().zip(classes).filter_map(|(part, class)| match class {
+        let parts = message.parts.iter().zip(classes).enumerate();
+        let parts = parts.filter(|(p, _)| unsent != Some(*p));
+        let parts = parts.filter_map(|(_, (part, class))| match class {
             PartClass::Result(_) if selection == PartSelection::All => {
                 Some(self.part(part, *class))
             }
             class => self.is_content(*class).then(|| self.part(part, *class)),
         });
         Some(Item::New(Message::new(role, parts).with_metadata(message.metadata.clone())))
+    }
+
+    /// Returns the index of the part that is not sent of a block and the text that stands for it.
+    /// The block stands for the whole beginning of a conversation, so it is sent only in the first
+    /// message.
+    fn unsent(&self, message: &Message, role: Role, has_begun: bool) -> Option<usize> {
+        let both = message.substituted_block().filter(|_| self.rules.chooses_blocks)?;
+        let is_read = !has_begun && (self.rules.carries)(role, &message.parts[both.block_at]);
+        Some(if is_read { both.text_at } else { both.block_at })
     }
 
     /// Returns whether a part stays in its message.

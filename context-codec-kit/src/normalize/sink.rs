@@ -45,6 +45,11 @@ impl<'a, 'r> Sink<'a, 'r> {
         Self { history, rules, same: 0, out: None, origins, thoughts, begun: false, diagnostics }
     }
 
+    /// Returns whether a message other than a system message has been output.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
     /// Adds a diagnostic about an input message.
     pub(super) fn note(&mut self, code: DiagnosticCode, at: usize, text: impl Into<String>) {
         self.diagnostics.push(Diagnostic::new(

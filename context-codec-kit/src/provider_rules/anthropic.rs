@@ -1,5 +1,6 @@
 //! The rules of Anthropic's Messages API.
 
+mod compaction;
 mod marks;
 mod pairs;
 
@@ -30,7 +31,10 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
         message(each, &at.item(i), &mut findings);
     }
     pairs::check(messages, &at, &mut findings);
-    last_words(messages, &at, &mut findings);
+    if !compaction::is_asked_for(body) {
+        last_words(messages, &at, &mut findings);
+    }
+    compaction::check(body, &mut findings);
     tools(body, &mut findings);
     marks::check(body, &mut findings);
     no_answer(body, &mut findings);

@@ -10,7 +10,7 @@ use super::DropReason;
 ///
 /// Keys of a page (`uimessage.`) are not among them: they describe the page's own form and are only
 /// read to write it back.
-const RESERVED: [&str; 14] = [
+const RESERVED: [&str; 16] = [
     "spilled",      // a result or media with its content in a blob
     "shortened",    // a result that a policy shortened
     "pinned",       // a message that no compaction takes
@@ -20,6 +20,8 @@ const RESERVED: [&str; 14] = [
     "incomplete",   // an answer that broke off
     "usage",        // tokens that reminders count
     "gap_turns",    // the number of turns that a gap stands for
+    "for_block",    // a text that stands for a block of a provider
+    "sealed",       // such a text that does not say what the block holds
     "written_in",   // the turn and the run that wrote a message
     "openai.",
     "anthropic.",

@@ -9,7 +9,7 @@ use context_codec_kit::normalize::{HistoryRules, Normalized, normalize};
 use context_core::base::DiagnosticCode;
 use context_core::message::Reasoning;
 use context_core::model::Unanswered;
-use context_core::{Message, Metadata, Part, Role, ToolResult};
+use context_core::{Json, Message, Metadata, Part, Role, ToolResult};
 
 /// Formats a message as a word: `u` user, `s` system, `a` assistant, `t` tool, followed by its
 /// parts.
@@ -433,4 +433,37 @@ fn the_beginning_does_not_depend_on_what_follows() {
     assert!(
         all.diagnostics.iter().any(|diagnostic| diagnostic.code == DiagnosticCode::ToolResultMoved)
     );
+}
+
+/// A block with a text that stands for it is chosen by the rules of one provider, and is nothing
+/// to report.
+#[test]
+fn of_a_block_and_its_text_one_is_sent() {
+    use context_core::message::{OpaqueBlock, Text};
+    fn carries(_: Role, part: &Part) -> bool {
+        !matches!(part, Part::Opaque(block) if block.provider != "ours")
+    }
+    let checkpoint = |provider: &str| {
+        let value = Json::from_text("{}").unwrap();
+        let block = Part::Opaque(OpaqueBlock { provider: provider.to_owned(), value });
+        Message::new(Role::User, [block, Part::Text(Text::for_block("so far", None))])
+    };
+    let mut rules = HistoryRules::new();
+    (rules.chooses_blocks, rules.carries) = (true, carries);
+    let sent = |messages: &[Message], rules: &HistoryRules| {
+        let history: Vec<_> = messages.iter().cloned().map(Arc::new).collect();
+        let normal = normalize(&history, rules, Unanswered::Answer, false);
+        assert_eq!(normal.diagnostics, []);
+        let is_block = |part: &Part| matches!(part, Part::Opaque(_));
+        let parts = normal.messages.iter().flat_map(|message| &message.parts);
+        parts.map(is_block).collect::<Vec<_>>()
+    };
+    assert_eq!(sent(&[checkpoint("ours")], &rules), [true]);
+    assert_eq!(
+        sent(&[Message::text(Role::System, "s"), checkpoint("ours")], &rules),
+        [false, true]
+    );
+    assert_eq!(sent(&[checkpoint("theirs")], &rules), [false]);
+    assert_eq!(sent(&[Message::from("q"), checkpoint("ours")], &rules), [false, false]);
+    assert_eq!(sent(&[checkpoint("ours")], &HistoryRules::new()), [true, false], "both are kept");
 }

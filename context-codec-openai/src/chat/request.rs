@@ -23,6 +23,7 @@ pub(super) const RULES: HistoryRules = {
     let mut rules = HistoryRules::new();
     rules.max_id_len = 40;
     rules.max_name_len = 64;
+    rules.chooses_blocks = true;
     rules.carries = lower::carries;
     rules
 };
@@ -66,6 +67,9 @@ fn step_by_step(body: &Json) -> Result<(Entries<'_>, Vec<&RawValue>), WireError>
 }
 
 pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError> {
+    if request.compaction.is_some() {
+        return Err(WireError::NoCompaction { form: PROVIDER });
+    }
     let normalized = context_codec_kit::normalize::normalize_request(request, &RULES);
     let tools = context_codec_kit::normalize::normalize_tools(request, &RULES, PROVIDER);
     let mut of_envelope = Vec::new();

@@ -9,7 +9,7 @@ use context_codec_kit::normalize::{HistoryRules, Normalized, normalize};
 
 use context_codec_kit::wire::Entries;
 use context_codec_kit::{JsonPatch, wire};
-use context_core::base::JsonMap;
+use context_core::base::{DiagnosticCode, JsonMap, Severity};
 use context_core::model::{LiftedRequest, LoweredRequest, WireError};
 use context_core::{Diagnostic, Json, Message, ModelRequest, Part, Role};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
@@ -28,6 +28,7 @@ pub(super) const RULES: HistoryRules = {
     let mut rules = HistoryRules::new();
     rules.max_id_len = 64;
     rules.max_name_len = 64;
+    rules.chooses_blocks = true;
     rules.carries = carries;
     rules
 };
@@ -156,6 +157,7 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
         history: &history,
         position: &position,
         count: Cell::new(0),
+        compacts: request.compaction.is_some(),
     };
     let envelope = Envelope::to_send(request, extra, &tools, &input);
     let body = Json::from_serialize(&envelope).expect("text keys and JSON values");
@@ -170,6 +172,15 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
     }
     diagnostics.extend(tools.diagnostics.iter().cloned());
     diagnostics.extend(crate::prompt_cache::unsent_key(request));
+    let asked = request.compaction.as_ref();
+    if asked.is_some_and(|asked| asked.instructions.is_some()) {
+        diagnostics.push(Diagnostic::new(
+            DiagnosticCode::Unrepresentable,
+            Severity::Info,
+            "compaction",
+            "left out: the provider takes no instructions for a compaction",
+        ));
+    }
     diagnostics.append(&mut input.writer.borrow_mut().diagnostics);
     Ok(LoweredRequest::new(body, diagnostics))
 }
@@ -183,6 +194,15 @@ pub(super) struct Input<'a> {
     position: &'a dyn Fn(usize) -> usize,
     /// The number of items that were written.
     count: Cell<usize>,
+    /// Whether the provider is asked to compact what stands before.
+    compacts: bool,
+}
+
+/// The item that asks for a compaction of everything before it.
+#[derive(serde::Serialize)]
+struct CompactionTrigger {
+    #[serde(rename = "type")]
+    kind: &'static str,
 }
 
 impl Serialize for Input<'_> {
@@ -199,6 +219,9 @@ impl Serialize for Input<'_> {
             for item in writer.out.drain(..) {
                 list.serialize_element(&item)?;
             }
+        }
+        if self.compacts {
+            list.serialize_element(&CompactionTrigger { kind: "compaction_trigger" })?;
         }
         list.end()
     }

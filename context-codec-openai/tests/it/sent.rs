@@ -2,8 +2,8 @@
 
 use context_codec_openai::chat::ChatCodec;
 use context_codec_openai::responses::{PROVIDER, ResponsesCodec};
-use context_core::message::{Media, MediaSource, OpaqueBlock};
-use context_core::model::{FunctionTool, Tool, ToolChoice};
+use context_core::message::{Media, MediaSource, OpaqueBlock, Text};
+use context_core::model::{FunctionTool, ProviderCompaction, Tool, ToolChoice};
 use context_core::{Json, Message, MessageCodec, ModelRequest, Part, Role};
 use serde_json::{Value, json};
 
@@ -171,4 +171,33 @@ fn an_item_is_sent_once_however_often_it_is_there() {
     let found = body["input"].as_array().unwrap().iter().filter(|item| **item == search);
     assert_eq!(found.count(), 1);
     assert_eq!(said, ["messages[3].parts[0]"]);
+}
+
+#[test]
+fn a_compaction_is_asked_for_at_the_end_and_its_block_comes_back_in_front() {
+    let asked = ModelRequest::new([Message::from("q"), Message::text(Role::Assistant, "a")])
+        .compaction(ProviderCompaction::new());
+    let (body, said) = sent(&ResponsesCodec, &asked);
+    let input = body["input"].as_array().unwrap();
+    assert_eq!(input.len(), 3);
+    assert_eq!((&input[2], said.len()), (&json!({"type": "compaction_trigger"}), 0));
+    let own = asked.clone().compaction(ProviderCompaction::new().instructions("Keep names."));
+    assert_eq!(sent(&ResponsesCodec, &own).1, ["compaction"]);
+    let refused = ChatCodec.lower(&asked).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the form openai has no request for a compaction by the provider"
+    );
+
+    let block = json!({"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAB"});
+    let opaque = OpaqueBlock { provider: PROVIDER.to_owned(), value: block.clone().into() };
+    let text = Text::for_block("[sealed]", Some(90));
+    let parts = [Part::Opaque(opaque), Part::Text(text), Part::text("facts")];
+    let request = ModelRequest::new([Message::new(Role::User, parts), "Go on.".into()]);
+    let (body, said) = sent(&ResponsesCodec, &request);
+    assert_eq!((&body["input"][0], said.len()), (&block, 0));
+    assert!(!body.to_string().contains("[sealed]"));
+    let (body, said) = sent(&ChatCodec, &request);
+    assert!(body.to_string().contains("[sealed]") && !body.to_string().contains("gAAAAB"));
+    assert_eq!(said.len(), 0, "nothing is lost, so nothing is reported");
 }

@@ -113,6 +113,9 @@ pub enum DiagnosticCode {
     CompactSummaryFailed,
     /// A summary lacks parts that it should have.
     CompactSummaryStructureWeak,
+    /// A compaction of a provider can be read by that provider only, and the request is for another
+    /// one. It was undone where that was possible.
+    CompactionSealed,
     /// The request does not fit the window, even after all cuts.
     ContextOverflow,
     /// The model's window is unknown. A small one is assumed.
@@ -195,6 +198,7 @@ names! {
     CompactionStopped => "compaction_stopped",
     CompactSummaryFailed => "compact_summary_failed",
     CompactSummaryStructureWeak => "compact_summary_structure_weak",
+    CompactionSealed => "compaction_sealed",
     ContextOverflow => "context_overflow_after_emergency_compaction",
     UnknownWindow => "window_unknown",
     PrefixChanged => "prefix_changed",

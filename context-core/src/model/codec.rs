@@ -53,12 +53,24 @@ pub struct LoweredRequest {
     pub body: Json,
     /// Repairs, and content that the form cannot represent.
     pub diagnostics: Vec<Diagnostic>,
+    /// Headers that this body needs besides those of every request, by name. Of a name that a
+    /// program sends too, both values are sent, separated by a comma.
+    pub headers: Vec<(&'static str, &'static str)>,
 }
 
 impl LoweredRequest {
     /// Creates a lowered request from a body and diagnostics.
     pub fn new(body: Json, diagnostics: Vec<Diagnostic>) -> Self {
-        Self { body, diagnostics }
+        Self { body, diagnostics, headers: Vec::new() }
+    }
+
+    /// Adds headers that the body needs.
+    pub fn headers(
+        mut self,
+        headers: impl IntoIterator<Item = (&'static str, &'static str)>,
+    ) -> Self {
+        self.headers.extend(headers);
+        self
     }
 }
 

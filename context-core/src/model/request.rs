@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::message::{OpaqueBlock, Text, is_blank};
-use crate::model::CachedContent;
+use crate::model::{CachedContent, ProviderCompaction};
 use crate::{Chain, Json, Message, Metadata};
 
 /// A provider-neutral model request.
@@ -60,6 +60,8 @@ pub struct ModelRequest {
     /// The beginning of this request that the provider has stored under a name, for providers that
     /// store it.
     pub cached_content: Option<Arc<CachedContent>>,
+    /// Asks the provider to compact the conversation instead of answering it.
+    pub compaction: Option<ProviderCompaction>,
     /// Whether a final assistant message is the beginning of the answer. If false, a short user
     /// message is appended wherever the provider refuses a request that ends with an assistant
     /// message.
@@ -153,6 +155,13 @@ impl ModelRequest {
     #[must_use]
     pub fn cached_content(mut self, content: impl Into<Arc<CachedContent>>) -> Self {
         self.cached_content = Some(content.into());
+        self
+    }
+
+    /// Asks the provider to compact the conversation instead of answering it.
+    #[must_use]
+    pub fn compaction(mut self, compaction: ProviderCompaction) -> Self {
+        self.compaction = Some(compaction);
         self
     }
 

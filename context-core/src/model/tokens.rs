@@ -307,9 +307,21 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
         total
     }
 
-    /// Counts the tokens of a message, including the provider's framing.
+    /// Counts the tokens of a message, including the provider's framing. A block with a text that
+    /// [stands for it](crate::message::Text::for_block) counts as many tokens as its provider
+    /// reported, but at least as many as the text.
     fn count_message(&self, message: &Message) -> TokenCount {
-        self.framing().message + message.parts.iter().map(|part| self.count_part(part)).sum()
+        let substituted = message.substituted_block();
+        let count = |(at, part): (usize, &Part)| match &substituted {
+            Some(both) if both.block_at == at => TokenCount::ZERO,
+            Some(both) if both.text_at == at => {
+                let (text, block) = (self.count_part(part), both.tokens.unwrap_or(0));
+                let tokens = text.tokens().max(block);
+                TokenCount::estimate(tokens, text.low(), text.high().max(tokens))
+            }
+            _ => self.count_part(part),
+        };
+        self.framing().message + message.parts.iter().enumerate().map(count).sum()
     }
 
     /// Counts the tokens of a shared message. A caching counter recognizes the allocation.
@@ -424,6 +436,18 @@ mod tests {
             metadata: Metadata::default(),
         });
         assert_eq!(Bytes.count_part(&result), Bytes.count_part(&image()));
+    }
+
+    #[test]
+    fn a_block_counts_as_reported_and_not_besides_its_text() {
+        use crate::message::{OpaqueBlock, Text};
+        let count = |tokens| {
+            let value = Json::from_text(r#"{"type":"compaction"}"#).unwrap();
+            let block = OpaqueBlock { provider: "p".into(), value };
+            let parts = [Part::Opaque(block), Part::Text(Text::for_block("four", tokens))];
+            Bytes.count_message(&Message::new(Role::User, parts)).tokens()
+        };
+        assert_eq!((count(None), count(Some(3)), count(Some(90))), (4, 4, 90));
     }
 
     #[test]

@@ -53,6 +53,13 @@ pub enum WireError {
         /// The provider's rule.
         rule: &'static str,
     },
+    /// A request asks for a [compaction](crate::model::ProviderCompaction) of a provider that makes
+    /// none.
+    #[error("the form {form} has no request for a compaction by the provider")]
+    NoCompaction {
+        /// The name of the codec.
+        form: &'static str,
+    },
 }
 
 crate::readable_debug!(WireError);
@@ -71,6 +78,7 @@ impl WireError {
             Self::UnknownRole { .. } => "role",
             Self::NothingToSend => "messages",
             Self::CachedContent { .. } => "cached_content",
+            Self::NoCompaction { .. } => "compaction",
         }
     }
 

@@ -1,12 +1,12 @@
 //! The model's answer, whole and streamed, is the same as without a network.
 
-use context_core::model::{AnswerDelta, LanguageModel, StopReason};
+use context_core::model::{AnswerDelta, LanguageModel, ProviderCompaction, StopReason};
 use context_core::{Answer, CancelSignal, Message, ModelError, ModelRequest, Part, Role};
 use context_model_http::{Endpoint, HttpModel};
 use context_simulator::Simulator;
 use serde_json::{Value, json};
 
-use crate::{FORMS, complete, model, request, served, stream, talkative};
+use crate::{FORMS, complete, model, request, served, simulator, stream, talkative};
 
 /// Returns the simulator's answer to the same request without a network.
 async fn direct(form: &str, in_events: bool) -> Answer {
@@ -131,6 +131,30 @@ async fn a_conversation_goes_on_over_one_connection_kept() {
         let answer = model.complete(&asked, &CancelSignal::never()).await.unwrap();
         assert!(answer.message.plain_text().starts_with("I was sent "), "{form}: {answer:?}");
         assert_eq!(server.requests().iter().map(|seen| seen.status).collect::<Vec<_>>(), [200; 4]);
+    }
+}
+
+/// A body with a preliminary feature has its header, beside those that the program sends anyway.
+#[tokio::test]
+async fn a_body_brings_the_headers_that_it_needs() {
+    let server = served(simulator("anthropic")).await;
+    let own = "context-1m-2025-08-07,compact-2026-09-04";
+    for (given, sent) in
+        [(None, "compact-2026-09-04"), (Some("context-1m-2025-08-07"), own), (Some(own), own)]
+    {
+        let model = model("anthropic", &server.url(), |endpoint| match given {
+            Some(given) => endpoint.header("Anthropic-Beta", given),
+            None => endpoint,
+        });
+        let asked = ModelRequest::new([Message::text(Role::User, "Hi.")]);
+        let _ = model.complete(&asked, &CancelSignal::never()).await.unwrap();
+        let compacted = asked.compaction(ProviderCompaction::new());
+        let answer = model.complete(&compacted, &CancelSignal::never()).await.unwrap();
+        assert!(matches!(answer.message.parts[..], [Part::Opaque(_)]), "{answer:?}");
+        let seen = server.requests();
+        let header = |at: usize| seen[at].header("anthropic-beta").map(str::to_owned);
+        let (before, after) = (header(seen.len() - 2), header(seen.len() - 1));
+        assert_eq!((before.as_deref(), after.as_deref()), (given, Some(sent)));
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod amounts;
 mod answers;
+mod at_provider;
 mod branches;
 mod checkpoints;
 mod covering;

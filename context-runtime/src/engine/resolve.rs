@@ -7,7 +7,7 @@ use context_core::fragment::FragmentError;
 use context_core::model::LoweredRequest;
 use context_core::{
     CancelSignal, Chain, ChatRef, Diagnostic, Error, MessageCodec, MessageId, ModelRequest,
-    Renderer, Result,
+    Renderer, Result, Role,
 };
 
 use tracing::Instrument;
@@ -67,6 +67,15 @@ impl Resolved {
     /// and limits. Messages that cannot be read are left out; the diagnostics name them.
     pub fn request(&self) -> ModelRequest {
         ModelRequest::of_chain(&self.messages).system(String::from(self.system_prompt.clone()))
+    }
+
+    /// Returns whether the messages begin with a compaction that only another provider than this
+    /// one can read. [`undo_compaction`](ContextEngine::undo_compaction) brings back what it stands
+    /// for; [`Agents`](crate::Agents) do that by themselves.
+    pub fn is_sealed_for(&self, provider: &str) -> bool {
+        let shown = self.messages.iter().filter_map(|node| node.message().ok());
+        let front = shown.skip_while(|message| message.role == Role::System);
+        front.take_while(|it| it.is_checkpoint()).any(|it| it.is_sealed_for(provider))
     }
 
     /// Lowers the request with a codec: repaired, in the provider's wire form.

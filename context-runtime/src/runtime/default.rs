@@ -3,6 +3,7 @@
 mod assemble;
 mod builder;
 mod capture;
+mod clearing;
 mod count;
 mod cuts;
 mod fingerprint;
@@ -25,6 +26,7 @@ mod summary;
 mod tool_results;
 
 pub use builder::DefaultContextRuntimeBuilder;
+pub use clearing::ProviderClearing;
 pub use media::{LiveMedia, materialize};
 pub use parts::{RuntimeFault, RuntimeFaults};
 pub use prompt_cache::CacheKey;

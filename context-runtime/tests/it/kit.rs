@@ -11,6 +11,13 @@ use context_runtime::{
 #[derive(Debug, Default)]
 pub(crate) struct CountingIds(AtomicU64);
 
+impl From<u64> for CountingIds {
+    /// Counts on from here, for a program beside or after another one.
+    fn from(last: u64) -> Self {
+        Self(AtomicU64::new(last))
+    }
+}
+
 impl IdGenerator for CountingIds {
     fn next_id(&self) -> String {
         format!("#{}", self.0.fetch_add(1, Ordering::Relaxed) + 1)

@@ -70,6 +70,8 @@ mod pins;
 mod prompt;
 #[cfg(feature = "tokens")]
 mod prompt_cache;
+#[cfg(all(feature = "tokens", feature = "snip", feature = "anthropic"))]
+mod provider_clearing;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod provider_rules;
 #[cfg(feature = "tokens")]

@@ -2,6 +2,8 @@
 
 #[cfg(all(feature = "summarize", feature = "microcompact"))]
 mod ahead;
+#[cfg(all(feature = "summarize", feature = "snip"))]
+mod at_provider;
 #[cfg(feature = "summarize")]
 mod continued;
 mod endings;

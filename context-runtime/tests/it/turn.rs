@@ -1,5 +1,6 @@
 //! Turns: what is stored and recorded when, the ways out, limits, streams, tools.
 
+mod at_provider;
 mod cache_report;
 mod durable;
 mod history_tools;

@@ -7,8 +7,14 @@ use context_core::model::Usage;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
-    Call { id: String, name: String, input: Json },
+    Call {
+        id: String,
+        name: String,
+        input: Json,
+    },
     Thought(String),
+    /// The compaction of the conversation, by its summary.
+    Compaction(String),
 }
 
 /// The reason why an answer ends.
@@ -41,6 +47,25 @@ impl ProviderAnswer {
     /// Returns the id of the answer, with the prefix that the provider uses.
     pub(super) fn id(&self, start: &str) -> String {
         format!("{start}{:06}", self.number)
+    }
+
+    /// Returns the answer to a request for a compaction: one block with the text, or nothing if the
+    /// text is not whole.
+    pub(super) fn compacted(mut self) -> Self {
+        let texts = std::mem::take(&mut self.pieces).into_iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(text),
+            _ => None,
+        });
+        let summary = texts.collect::<Vec<_>>().join("\n");
+        if self.end == End::Done && !summary.trim().is_empty() {
+            self.pieces.push(Piece::Compaction(summary));
+        }
+        self
+    }
+
+    /// Returns whether the answer is a compaction.
+    pub(super) fn is_compaction(&self) -> bool {
+        matches!(self.pieces[..], [Piece::Compaction(_)])
     }
 
     /// Returns the tokens of thinking.

@@ -54,7 +54,7 @@ impl Draft<'_> {
                     thinking = thinking.saturating_add(counted);
                     text.is_empty()
                 }
-                Piece::Call { .. } => false,
+                Piece::Call { .. } | Piece::Compaction(_) => false,
             };
             if !is_empty {
                 pieces.push(piece);

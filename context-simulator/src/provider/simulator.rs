@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use context_core::model::{AnswerDelta, LanguageModel, ModelCodec, ModelErrorCode, TokenCounter};
+use context_core::model::{
+    AnswerDelta, LanguageModel, ModelCodec, ModelErrorCode, ProviderCompaction, TokenCounter,
+};
 use context_core::{Answer, CancelSignal, Clock, Json, ModelError, ModelRequest, Timestamp};
 use serde_json::Value;
 
@@ -13,6 +15,7 @@ use super::behaviour::{Agent, Behaviour};
 use super::cache::{CacheStrategy, CacheUsage, PromptCache};
 use super::cached_contents::CachedContents;
 use super::compose::Draft;
+use super::edits::edited;
 use super::fault::{ProviderFault, Script};
 use super::forms::{self, Form};
 use super::images::images;
@@ -278,8 +281,10 @@ impl Simulator {
         }
         let now = self.now();
         let composed = self.state().cached_contents.composed(body, now).map_err(refused)?;
-        let body = composed.body;
-        let valid = validator.read(&body).map_err(refused)?;
+        let body = edited(self.codec.name(), composed.body, |body| validator.count(body));
+        let mut valid = validator.read(&body).map_err(refused)?;
+        let asks_for_compaction = asks_for_compaction(self.codec.name(), &body);
+        valid.request.compaction = asks_for_compaction.then(ProviderCompaction::new);
         let stored = composed.stored.map_or(0, |stored| validator.count(&stored));
         served.input = Some(valid.input);
         if let Some(refusal) = fault.and_then(|fault| self.scripted(fault, &body, &valid)) {
@@ -311,6 +316,9 @@ impl Simulator {
             Some(ProviderFault::ContentFilter) => draft.nothing(End::Filtered),
             _ => {
                 let mut answer = draft.answer(self.behaviour.answer(&valid.request));
+                if asks_for_compaction {
+                    answer = answer.compacted();
+                }
                 if cut_off.is_some() {
                     answer.end = End::Length;
                 }
@@ -399,6 +407,17 @@ impl Simulator {
             events.push(self.form.failed(answer));
         }
         SimulatedReply::new(200, ReplyContent::Events(events))
+    }
+}
+
+/// Returns whether a body asks its provider to compact the conversation.
+fn asks_for_compaction(provider: &str, body: &Value) -> bool {
+    let kind = |value: &Value| value.get("type").and_then(Value::as_str).map(str::to_owned);
+    let last = || body.get("input").and_then(Value::as_array).and_then(|items| items.last());
+    match provider {
+        "anthropic" => body.get("compaction").and_then(kind).is_some(),
+        "openai-responses" => last().and_then(kind).as_deref() == Some("compaction_trigger"),
+        _ => false,
     }
 }
 

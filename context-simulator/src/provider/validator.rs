@@ -115,6 +115,11 @@ fn thoughts(body: &Value) -> impl Iterator<Item = (String, &str, String)> {
                 let texts = summary.filter_map(|part| part.get("text").and_then(Value::as_str));
                 Some((path, text_under("encrypted_content")?, texts.collect()))
             }
+            "compaction" => Some((
+                path,
+                text_under("signature")?,
+                text_under("content").unwrap_or_default().to_owned(),
+            )),
             _ => None,
         }
     })

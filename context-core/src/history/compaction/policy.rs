@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Goal, HistoryView, Plan, PlanError};
+use crate::model::ProviderCompaction;
 use crate::{Answer, Message, ModelRequest};
 
 /// Decides what to cut from a conversation, and returns the decision as data.
@@ -152,9 +153,13 @@ pub struct SummaryTask {
     /// The text that asks for the same summary at the end of the conversation itself, where nothing
     /// has to be quoted. `None` if the policy takes only answers to [`request`](Self::request).
     pub instruction: Option<String>,
-    /// The request of the conversation with the instruction behind it. A provider that has the
-    /// conversation in its prompt cache reads it from there. The runtime sets it if it fits and
-    /// costs less than [`request`](Self::request).
+    /// The compaction of the provider that takes the place of the summary where the provider of the
+    /// conversation makes one. `None` if the policy wants a summary in any case.
+    pub provider: Option<ProviderCompaction>,
+    /// The request of the conversation itself: up to the last covered message if its provider is
+    /// asked for a [compaction](Self::provider), otherwise with the instruction behind it. A
+    /// provider that has the conversation in its prompt cache reads it from there. The runtime sets
+    /// it if it fits and, of the latter, costs less than [`request`](Self::request).
     pub continued: Option<Box<ModelRequest>>,
     /// Whether the summary is requested before it is needed, so that no turn waits for it.
     pub ahead: bool,
@@ -176,6 +181,7 @@ impl SummaryTask {
             tokens,
             seen: Vec::new(),
             instruction: None,
+            provider: None,
             continued: None,
             ahead: false,
         }
@@ -185,6 +191,13 @@ impl SummaryTask {
     #[must_use]
     pub fn instruction(mut self, text: impl Into<String>) -> Self {
         self.instruction = Some(text.into());
+        self
+    }
+
+    /// Asks for this compaction of the provider in place of a summary, where it makes one.
+    #[must_use]
+    pub fn provider(mut self, compaction: ProviderCompaction) -> Self {
+        self.provider = Some(compaction);
         self
     }
 

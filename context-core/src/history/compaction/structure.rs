@@ -41,9 +41,8 @@ pub struct Structure {
 impl Structure {
     /// Determines the structure of messages in one pass.
     pub fn of(messages: &[Arc<Message>]) -> Self {
-        let system = messages.iter().take_while(|message| message.role == Role::System).count();
-        let checkpoints =
-            messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
+        let front = Self::front(messages);
+        let (system, checkpoints) = (front.start, front.len());
         let mut structure = Self { system, checkpoints, ..Self::default() };
         let mut in_step = false;
         for (position, message) in messages.iter().enumerate() {
@@ -58,6 +57,20 @@ impl Structure {
             }
         }
         structure
+    }
+
+    /// Returns the positions of the checkpoints in front of messages, behind leading system messages.
+    pub fn front(messages: &[Arc<Message>]) -> Range<usize> {
+        let system = messages.iter().take_while(|message| message.role == Role::System).count();
+        let checkpoints =
+            messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
+        system..system + checkpoints
+    }
+
+    /// Returns whether messages begin with a compaction that another provider than this one has
+    /// [sealed](crate::message::Text::for_sealed_block).
+    pub fn is_sealed_for(messages: &[Arc<Message>], provider: &str) -> bool {
+        messages[Self::front(messages)].iter().any(|message| message.is_sealed_for(provider))
     }
 
     /// Returns the start of the conversation after leading system messages and checkpoints.

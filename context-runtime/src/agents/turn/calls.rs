@@ -3,10 +3,11 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use context_core::base::{DiagnosticCode, Severity};
 use context_core::model::{AnswerDelta, LanguageModel};
 use context_core::runtime::ModelContext;
 use context_core::trajectory::{Measures, MessageLink};
-use context_core::{ContextRuntime, Fragment, MessageId, Timestamp};
+use context_core::{ContextRuntime, Diagnostic, Fragment, MessageId, Timestamp};
 use futures_util::future::{Either, select};
 use tokio::sync::mpsc;
 
@@ -67,7 +68,18 @@ impl Turn<'_> {
         if self.remaining().is_zero() {
             return limit("seconds", limits.time.as_secs());
         }
-        let resolved = self.engine.resolve().await?;
+        let mut resolved = self.engine.resolve().await?;
+        while resolved.is_sealed_for(self.parts.codec.name())
+            && self.engine.undo_compaction().await?.is_some()
+        {
+            self.report.diagnostics.push(Diagnostic::new(
+                DiagnosticCode::CompactionSealed,
+                Severity::Info,
+                "history",
+                "a compaction that only another provider can read was undone",
+            ));
+            resolved = self.engine.resolve().await?;
+        }
         if self.began_with.is_none() && self.parts.runtime.captures_turns() {
             self.began_with = Some(resolved.clone());
         }

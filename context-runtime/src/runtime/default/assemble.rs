@@ -1,16 +1,17 @@
 //! Assembling a request: its token counts, its prefix, the position of the recall, and the cache
 //! breakpoints.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::base::{DiagnosticCode, Severity};
+use context_core::history::Structure;
 use context_core::message::MessageHash;
 use context_core::model::{Budget, CacheMarks, TokenCount};
 use context_core::runtime::{Breakdown, ModelContext, Prefix, PrepareInput};
-use context_core::{Diagnostic, Message, ModelRequest, Role, Timestamp};
+use context_core::{Diagnostic, Message, ModelRequest, Timestamp};
 
+use super::clearing::Cleared;
 use super::count::Counting;
 use super::fingerprint::ChainHash;
 use super::index::less;
@@ -161,6 +162,7 @@ impl Call<'_> {
     /// Returns how many messages of the history this request has in common with the last one.
     fn shared(&self, session: &Session, sent: &SentRequest, recall: Option<&Recall>) -> usize {
         let kept = session.index.kept().min(sent.messages);
+        let kept = session.newly_cleared.map_or(kept, |at| kept.min(at));
         let place = self.parts.recall_place;
         let stable = session.index.newest_request().map_or(0, |at| place.stable(at));
         let now = recall.map(|recall| (stable, recall.message.hash()));
@@ -199,7 +201,7 @@ impl PrefixStats {
     fn of(session: &Session, call: &Call<'_>, repaired: &Repaired) -> Self {
         let messages = repaired.messages.len();
         let before = session.sent.as_ref().map_or(0, |sent| sent.messages.min(messages));
-        let checkpoints = checkpoints(&repaired.messages);
+        let checkpoints = Structure::front(&repaired.messages);
         let counter = &*call.counting.counter;
         if repaired.is_same() {
             let index = &session.index;
@@ -225,14 +227,6 @@ impl PrefixStats {
     }
 }
 
-/// Returns the positions of the checkpoints: at the front, after leading system messages.
-fn checkpoints(messages: &[Arc<Message>]) -> Range<usize> {
-    let system = messages.iter().take_while(|message| message.role == Role::System).count();
-    let checkpoints =
-        messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
-    system..system + checkpoints
-}
-
 /// The parts that a request is assembled from.
 #[derive(Debug)]
 pub(super) struct RequestParts {
@@ -245,32 +239,44 @@ pub(super) struct RequestParts {
     pub(super) lifetime: ChosenLifetime,
     /// Whether a compaction took place since the last request.
     pub(super) cut: bool,
+    /// What the provider clears of the request.
+    pub(super) cleared: Cleared,
 }
 
-/// Fills in the messages and everything that depends on them, and records the request. Returns the
-/// message after which the provider's cache entry of the request before ends.
+/// Positions in the messages of an assembled request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SentPositions {
+    /// The message after which the provider's cache entry of the request before ends.
+    pub(super) cached_end: Option<usize>,
+    /// The recall, if it is a message of its own.
+    pub(super) recall: Option<usize>,
+}
+
+/// Fills in the messages and everything that depends on them, and records the request.
 pub(super) fn messages(
     call: Call<'_>,
     session: &mut Session,
     request_parts: RequestParts,
     context: &mut ModelContext,
-) -> Option<usize> {
-    let RequestParts { repaired, recall, static_tokens, mut breakdown, budget, lifetime, cut } =
-        request_parts;
+) -> SentPositions {
+    let RequestParts { repaired, recall, static_tokens, mut breakdown, .. } = request_parts;
+    let RequestParts { budget, lifetime, cut, cleared, .. } = request_parts;
     let stats = PrefixStats::of(session, &call, &repaired);
     let apply = |count| call.counting.calibration.apply(count);
     breakdown.checkpoint = apply(stats.checkpoint);
     let (base, excess) = (call.base(session), call.reported_excess(session));
     let history = apply(less(stats.tokens, stats.checkpoint));
+    let change = excess.saturating_sub_unsigned(cleared.total);
     breakdown.history = TokenCount::estimate(
-        history.tokens().saturating_add_signed(excess),
-        history.low().saturating_add_signed(excess),
-        history.high().saturating_add_signed(excess),
+        history.tokens().saturating_add_signed(change),
+        history.low().saturating_add_signed(change),
+        history.high().saturating_add_signed(change),
     );
     let warm = call.warm(session, recall.as_ref());
     let is_cached = call.cached(session).is_some();
     let front = static_tokens.front();
     let reused = if is_cached { apply(front + session.index.tokens(warm)).tokens() } else { 0 };
+    let reused = reused.saturating_sub(cleared.before(warm));
 
     let before = session.sent.take();
     let intact = before.as_ref().is_none_or(|before| {
@@ -304,6 +310,9 @@ pub(super) fn messages(
         ));
     }
 
+    // Behind the newest cleared result the next request differs, because it clears another one.
+    let cleared_before = before.as_ref().map_or(0, |before| before.cleared_end);
+    let cleared_ends = [cleared_before, cleared.end()].map(|end| repaired.end(end));
     let request = session.index.newest_request().and_then(|at| repaired.position(at));
     let with_media: Vec<usize> = match repaired.is_same() {
         true => session.index.media().to_vec(),
@@ -333,8 +342,17 @@ pub(super) fn messages(
     let end = shared.and_then(|shared| shared.checked_sub(1));
     let end = end.map(|end| end + usize::from(own_message.is_some_and(|own| end >= own)));
     if prefix::wants_marks(&call.input.provider) {
-        let stable = stable.and_then(|stable| stable.checked_sub(1));
-        let marks = prefix::marks(messages.len(), stable, own_message, end);
+        let marks = if cleared.end() > 0 {
+            let shifted =
+                |end: &usize| end + usize::from(own_message.is_some_and(|own| own < *end));
+            let ends = cleared_ends.iter().map(shifted).filter_map(|end| end.checked_sub(1));
+            let mut ends: Vec<usize> = ends.collect();
+            ends.dedup();
+            ends
+        } else {
+            let stable = stable.and_then(|stable| stable.checked_sub(1));
+            prefix::marks(messages.len(), stable, own_message, end)
+        };
         if !marks.is_empty() {
             cache = CacheMarks::At(marks);
         }
@@ -353,7 +371,8 @@ pub(super) fn messages(
         chain: stats.chain,
         recall: sent_recall,
         added: apply(less(stats.tokens, session.index.tokens(session.index.len()))).tokens(),
-        estimate: front + stats.tokens + recalled + framing,
+        estimate: less(front + stats.tokens + recalled + framing, TokenCount::exact(cleared.total)),
+        cleared_end: cleared.end(),
         base,
         budget,
         breakdown,
@@ -369,6 +388,9 @@ pub(super) fn messages(
     request.cache = cache;
     request.cache_key = request.cache_key.or(key);
     request.cache_lifetime = lifetime.asked;
+    if let Some(clearing) = &call.parts.clearing {
+        clearing.ask(&cleared, &mut request);
+    }
     if let Some(content) = request.cached_content.take() {
         // Of a name alone nobody can send what it holds, so it is for the provider to refuse it.
         if content.fits(&request) || !content.is_known() {
@@ -385,5 +407,5 @@ pub(super) fn messages(
     context.request = request;
     context.budget = Some(budget);
     context.breakdown = breakdown;
-    end
+    SentPositions { cached_end: end, recall: own_message }
 }

@@ -9,8 +9,8 @@ use context_tokens::{BudgetError, Calibrations, ModelTable};
 
 use super::parts::Parts;
 use super::{
-    CacheKey, DefaultContextRuntime, LiveMedia, RecallPlace, RuntimeFault, RuntimeFaults,
-    ToolResultLimits,
+    CacheKey, DefaultContextRuntime, LiveMedia, ProviderClearing, RecallPlace, RuntimeFault,
+    RuntimeFaults, ToolResultLimits,
 };
 use crate::observer::{Observer, Observers};
 use crate::runtime::{Pipeline, Stage, USER_WORDS};
@@ -39,6 +39,7 @@ impl Default for DefaultContextRuntimeBuilder {
             reserve: None,
             counter: None,
             pipeline: Pipeline::default(),
+            clearing: None,
             recovery: None,
             memory: None,
             user: None,
@@ -119,6 +120,13 @@ impl DefaultContextRuntimeBuilder {
     /// not fit.
     pub fn compaction(mut self, stages: impl IntoIterator<Item = impl Into<Stage>>) -> Self {
         self.stages.extend(stages.into_iter().map(Into::into));
+        self
+    }
+
+    /// Lets the provider clear old results of tools, where it offers that. Default: no. The stages
+    /// run when the request without what is cleared fills the window.
+    pub fn provider_clearing(mut self, clearing: ProviderClearing) -> Self {
+        self.parts.clearing = Some(clearing);
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::history::{HistoryRewrite, HistoryView, SummaryError, SummaryTask};
+use context_core::history::{HistoryRewrite, HistoryView, Structure, SummaryError, SummaryTask};
 use context_core::message::MessageHash;
 use context_core::model::TokenCounter;
 use context_core::runtime::{CutOwner, PrepareInput};
@@ -67,16 +67,24 @@ impl Cuts {
     pub(super) fn history(&mut self, input: &mut PrepareInput) -> CallHistory {
         let given = std::mem::take(&mut input.request.messages);
         let rewrite = match (input.rewrite.take(), input.cuts) {
-            (None, CutOwner::Runtime) => self.kept_for(&given),
+            (None, CutOwner::Runtime) => self.kept_for(&given, &input.provider),
             (rewrite, _) => rewrite,
         };
         CallHistory::new(given, rewrite)
     }
 
     /// Returns the kept cuts if they were made of the beginning of this conversation. A longer
-    /// conversation with another beginning ends them. A shorter one does not: a caller that
-    /// continues with what was left may return to the conversation before.
-    fn kept_for(&mut self, given: &[Arc<Message>]) -> Option<HistoryRewrite> {
+    /// conversation with another beginning ends them, and so does a provider that cannot read what
+    /// another one has compacted. A shorter conversation does not: a caller that continues with
+    /// what was left may return to the conversation before.
+    fn kept_for(&mut self, given: &[Arc<Message>], provider: &str) -> Option<HistoryRewrite> {
+        if self
+            .kept
+            .as_ref()
+            .is_some_and(|kept| Structure::is_sealed_for(&kept.rewrite.messages, provider))
+        {
+            self.kept = None;
+        }
         let kept = self.kept.as_ref()?;
         if kept.covered.begins(given) {
             return Some(kept.rewrite.clone());

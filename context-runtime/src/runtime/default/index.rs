@@ -141,6 +141,11 @@ impl HistoryIndex {
         self.sums.iter().zip(before).map(|(sum, before)| less(*sum, before))
     }
 
+    /// Returns the tokens of the message at a position.
+    pub(super) fn count(&self, at: usize) -> TokenCount {
+        less(self.tokens(at + 1), self.tokens(at))
+    }
+
     /// Returns the position of the newest user request.
     pub(super) fn newest_request(&self) -> Option<usize> {
         self.requests.last().copied()

@@ -11,7 +11,7 @@ use context_core::model::TokenCounter;
 use context_core::{ChatRef, Clock, Error, MemoryProvider, Renderer, Result, Store, UserId};
 use context_tokens::ModelTable;
 
-use super::{CacheKey, LiveMedia, RecallPlace, Spill, ToolResultLimits};
+use super::{CacheKey, LiveMedia, ProviderClearing, RecallPlace, Spill, ToolResultLimits};
 use crate::RecoveryChain;
 use crate::observer::Observers;
 use crate::runtime::{Pipeline, StageFault};
@@ -28,6 +28,7 @@ pub(super) struct Parts {
     pub(super) reserve: Option<u64>,
     pub(super) counter: Option<Arc<dyn TokenCounter>>,
     pub(super) pipeline: Pipeline,
+    pub(super) clearing: Option<ProviderClearing>,
     /// `None` for the built-in policies, limited to the decisions that the caller supports.
     pub(super) recovery: Option<RecoveryChain>,
     pub(super) memory: Option<Arc<dyn MemoryProvider>>,

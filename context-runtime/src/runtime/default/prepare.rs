@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::history::{Goal, HistoryView, SummaryTask};
+use context_core::history::{Goal, HistoryView, Structure, SummaryTask};
 use context_core::memory::RecallQuery;
 use context_core::message::MessageHash;
 use context_core::model::{Budget, TokenCounter};
@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::assemble::{self, Call, RequestParts};
+use super::clearing::Cleared;
 use super::count::{self, Counters, Counting};
 use super::parts::{PREPARE, Parts};
 use super::prefix::PromptHash;
@@ -78,6 +79,14 @@ fn call_history(
     if let Some(rewrite) = history.rewrite().filter(|_| takes_over) {
         let covered = session.fingerprint(history.given());
         session.cuts.take_over(rewrite, covered);
+    }
+    if Structure::is_sealed_for(history.messages(), &input.provider) {
+        diagnostics.push(Diagnostic::new(
+            DiagnosticCode::CompactionSealed,
+            Severity::Warning,
+            "messages",
+            "the beginning of the conversation was compacted by another provider, and this one cannot read it: undo the compaction",
+        ));
     }
     let max = input.limits.max_messages.or(parts.max_messages);
     if let Some(retained) = max.and_then(|max| limit::limit(history.messages(), max)) {
@@ -151,20 +160,21 @@ fn finish(
     let added = session.sent.as_ref().map_or(0, |sent| sent.added);
     let outside = breakdown.outside().tokens().saturating_add(added);
     let outside = outside.saturating_add_signed(call.reported_excess(session));
+    let mut cleared = clear(&call, session, history.messages(), outside);
     let warm = call.warm(session, recalled.as_ref());
     let shared = call.shared_tokens(session, static_tokens.front(), recalled.as_ref());
 
     session.cuts.requested(&input.turn.id, request);
     let mut context = ModelContext::default();
     let total = counting.calibration.apply(session.index.tokens(session.index.len())).tokens();
-    let tokens = outside.saturating_add(total);
+    let tokens = outside.saturating_add(total.saturating_sub(cleared.total));
     diagnostics.extend(prompt_cache::expired(&call, session, shared));
     let lifetime = prompt_cache::choose(&call, session, (shared, tokens), &mut diagnostics);
     let mut goal = Goal::new(budget, outside, budget.input());
     goal.cache = count::cache(parts, counting, warm, lifetime.write);
     (goal.cache.idle, goal.cache.expires_in) = (call.idle(session), call.expires_in(session));
     let focus = session.cuts.requested.take();
-    let now = state(&call, session, &goal);
+    let now = state(&call, session, &goal, &cleared);
     let can_wait = input.ahead == SummariesAhead::Running && now.share < pipeline::NEEDED;
     if focus.is_some() || (parts.pipeline.is_due(&now) && !can_wait) {
         if focus.is_none() && session.cuts.is_stopped() {
@@ -176,12 +186,14 @@ fn finish(
             ));
         } else {
             goal.focus = focus;
-            compact(&call, session, &mut history, &goal, &mut context, &mut diagnostics);
+            let so_far = (&goal, &cleared);
+            compact(&call, session, &mut history, so_far, &mut context, &mut diagnostics);
+            cleared = clear(&call, session, history.messages(), outside);
         }
     }
     let is_planned = goal.focus.is_some() || context.summary.is_some();
     if input.ahead == SummariesAhead::Wanted && !is_planned {
-        context.summary = ask_ahead(&call, session, &history, &goal);
+        context.summary = ask_ahead(&call, session, &history, (&goal, &cleared));
     }
     if std::mem::take(&mut session.cuts.failed) {
         diagnostics.push(Diagnostic::new(
@@ -206,11 +218,13 @@ fn finish(
 
     let cut = history.is_limited || std::mem::take(&mut session.cuts.fresh);
     let is_compacted = history.is_compacted;
+    let covered = context.summary.as_deref().and_then(|task| summary::covered(task, &history));
     let (messages, rewrite) = history.into_parts();
     context.boundaries =
         rewrite.as_ref().map(|rewrite| rewrite.boundaries.clone()).unwrap_or_default();
     context.rewrite = rewrite.filter(|_| is_compacted);
     let repaired = repair::repair(&mut session.index, messages);
+    let covered = covered.map(|end| repaired.end(end));
     diagnostics.extend(repaired.diagnostics.iter().cloned());
     context.diagnostics = diagnostics;
     let request_parts = RequestParts {
@@ -221,26 +235,53 @@ fn finish(
         budget,
         lifetime,
         cut,
+        cleared,
     };
     let provider = call.input.provider.clone();
-    let cached_end = assemble::messages(call, session, request_parts, &mut context);
+    let asks_provider = summary::can_ask(call.parts, counting, &call.input.provider);
+    let sent = assemble::messages(call, session, request_parts, &mut context);
     // After a failure the conversation is quoted: the model may not have written a summary in its
     // midst.
     if !session.cuts.has_failed()
         && let Some(mut task) = context.summary.take()
     {
-        let (cached, counter) = ((goal.cache.read, cached_end), counting.calibrated());
-        task.continued =
-            summary::continued(&context, &task, &provider, cached, &counter).map(Box::new);
+        let (cached, counter) = ((goal.cache.read, sent.cached_end), counting.calibrated());
+        let covered = covered.filter(|_| asks_provider);
+        let covered = covered.map(|end| end + usize::from(sent.recall.is_some_and(|at| at < end)));
+        let at_provider =
+            covered.and_then(|end| summary::at_provider(&context, &task, end, &counter));
+        task.continued = at_provider
+            .or_else(|| summary::continued(&context, &task, &provider, cached, &counter))
+            .map(Box::new);
         context.summary = Some(task);
     }
     context
 }
 
+/// Returns what the provider clears of a request with this history and so many tokens outside of
+/// it.
+fn clear(
+    call: &Call<'_>,
+    session: &mut Session,
+    messages: &[Arc<Message>],
+    outside: u64,
+) -> Cleared {
+    let Some(clearing) = &call.parts.clearing else { return Cleared::default() };
+    let calibration = call.counting.calibration;
+    let history = calibration.apply(session.index.tokens(session.index.len())).tokens();
+    let count = |at| calibration.scale(session.index.count(at)).tokens();
+    let total = outside.saturating_add(history);
+    let cleared = clearing.of(&call.input.provider, messages, total, count);
+    let before = session.sent.as_ref().map_or(0, |sent| sent.cleared_end);
+    session.newly_cleared = cleared.first_from(before);
+    cleared
+}
+
 /// Returns the state that triggers are asked about.
-fn state(call: &Call<'_>, session: &Session, goal: &Goal) -> HistoryState {
+fn state(call: &Call<'_>, session: &Session, goal: &Goal, cleared: &Cleared) -> HistoryState {
     let history = session.index.tokens(session.index.len());
     let tokens = call.counting.calibration.apply(history).tokens();
+    let tokens = tokens.saturating_sub(cleared.total);
     let tokens = goal.outside.saturating_add(tokens);
     let mut state = HistoryState::of_share(goal.budget.ratio(tokens));
     (state.tokens, state.messages) = (tokens, session.index.len());
@@ -254,11 +295,13 @@ fn view<'v>(
     call: &Call<'_>,
     session: &Session,
     messages: &'v [Arc<Message>],
-    goal: &Goal,
+    (goal, cleared): (&Goal, &Cleared),
     counter: &'v dyn TokenCounter,
 ) -> HistoryView<'v> {
     let calibration = call.counting.calibration;
     let counts = session.index.counts().map(|count| calibration.scale(count).tokens());
+    let counts = counts.enumerate();
+    let counts = counts.map(|(at, tokens)| tokens.saturating_sub(cleared.of_message(at)));
     let words = (goal.limit() as f64 * call.parts.user_words) as u64;
     HistoryView::counted(messages, counts, counter).user_words(words)
 }
@@ -268,16 +311,16 @@ fn ask_ahead(
     call: &Call<'_>,
     session: &mut Session,
     history: &CallHistory,
-    goal: &Goal,
+    (goal, cleared): (&Goal, &Cleared),
 ) -> Option<Box<SummaryTask>> {
     let Call { parts, ref input, .. } = *call;
-    let is_due = parts.pipeline.is_due_ahead(&state(call, session, goal));
+    let is_due = parts.pipeline.is_due_ahead(&state(call, session, goal, cleared));
     let may_ask = session.cuts.may_ask(call.now) && !session.cuts.refused_ahead;
     if !is_due || !may_ask || session.cuts.is_stopped() {
         return None;
     }
     let counter = call.counting.calibrated();
-    let view = view(call, session, history.messages(), goal, &counter);
+    let view = view(call, session, history.messages(), (goal, cleared), &counter);
     let ask = |proposed: &ProposedCompaction<'_>| {
         parts.observers.before_compaction(&input.turn, proposed)
     };
@@ -295,14 +338,14 @@ fn compact(
     call: &Call<'_>,
     session: &mut Session,
     history: &mut CallHistory,
-    goal: &Goal,
+    (goal, cleared): (&Goal, &Cleared),
     context: &mut ModelContext,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let Call { parts, counting, ref input, .. } = *call;
     let _span = trace::compact(&input.turn.chat).entered();
     let counter = counting.calibrated();
-    let view = view(call, session, history.messages(), goal, &counter);
+    let view = view(call, session, history.messages(), (goal, cleared), &counter);
     let before = view.total();
     let ask = |proposed: &ProposedCompaction<'_>| {
         parts.observers.before_compaction(&input.turn, proposed)

@@ -24,6 +24,14 @@ impl Repaired {
         self.origins.is_none()
     }
 
+    /// Returns how many messages were made from those in front of a position.
+    pub(super) fn end(&self, before: usize) -> usize {
+        match &self.origins {
+            Some(origins) => origins.iter().take_while(|origin| **origin < before).count(),
+            None => before,
+        }
+    }
+
     /// Returns the new position of the user message that was at a position before.
     pub(super) fn position(&self, before: usize) -> Option<usize> {
         let Some(origins) = &self.origins else { return Some(before) };

@@ -31,6 +31,9 @@ pub(super) struct Session {
     /// The tokens of what precedes the history, as long as it is unchanged.
     pub(super) static_tokens: Option<StaticTokens>,
     pub(super) recent_calls: RecentCalls,
+    /// The first message whose results the provider clears of this request and did not clear of the
+    /// one before.
+    pub(super) newly_cleared: Option<usize>,
 }
 
 impl Session {
@@ -74,6 +77,8 @@ pub(super) struct SentRequest {
     pub(super) breakdown: Breakdown,
     /// The tokens that the repair added to the history, such as results in place of missing ones.
     pub(super) added: u64,
+    /// The position behind the last message of which the provider clears results.
+    pub(super) cleared_end: usize,
 }
 
 /// A request whose tokens the provider reported.

@@ -1,4 +1,5 @@
-//! The request for a summary as a continuation of the conversation's request.
+//! The request for a summary as a continuation of the conversation's request, or for a compaction
+//! by its provider.
 
 use std::sync::Arc;
 
@@ -8,7 +9,52 @@ use context_core::model::{CacheMarks, TokenCounter, ToolChoice};
 use context_core::runtime::ModelContext;
 use context_core::{Message, ModelRequest};
 
+use super::count::Counting;
+use super::parts::Parts;
 use super::prefix;
+use crate::runtime::history::CallHistory;
+
+/// The wire forms of providers that compact a conversation on request.
+const COMPACTING: [&str; 2] = ["anthropic", "openai-responses"];
+
+/// Returns whether the provider of a call can be asked for a compaction.
+pub(super) fn can_ask(parts: &Parts, counting: &Counting, provider: &str) -> bool {
+    COMPACTING.contains(&provider) && parts.models.model(&counting.model).compacts()
+}
+
+/// Returns the end of what a task covers, if a history still begins with it.
+pub(super) fn covered(task: &SummaryTask, history: &CallHistory) -> Option<usize> {
+    let (seen, messages) = (task.seen.get(..task.covers.end)?, history.messages());
+    let is = |(seen, now): (&Arc<Message>, &Arc<Message>)| Arc::ptr_eq(seen, now) || seen == now;
+    let is_same = seen.len() <= messages.len() && seen.iter().zip(messages).all(is);
+    is_same.then_some(seen.len())
+}
+
+/// Returns the prepared request up to the last message that a task covers, as a request for the
+/// compaction that the task asks the provider for. `None` if it asks for none, or the window has no
+/// room.
+pub(super) fn at_provider(
+    context: &ModelContext,
+    task: &SummaryTask,
+    end: usize,
+    counter: &dyn TokenCounter,
+) -> Option<ModelRequest> {
+    let compaction = task.provider.clone()?;
+    let mut request = context.request.clone();
+    request.model.as_ref()?;
+    request.messages.truncate(end);
+    let budget = context.budget?;
+    let messages = counter.count_messages(&request.messages).tokens();
+    let total = context.breakdown.outside().tokens().saturating_add(messages);
+    if total.saturating_add(budget.reserve) > budget.window {
+        return None;
+    }
+    // The call for the request that ended here has probably left an entry. A cold cache is not
+    // written, because the messages are not sent again.
+    let is_warm = context.prefix.reused > 0;
+    request.cache = CacheMarks::At(end.checked_sub(1).filter(|_| is_warm).into_iter().collect());
+    Some(request.compaction(compaction))
+}
 
 /// Returns the prepared request with the task's instruction behind it, if the provider can answer
 /// it with a summary and it costs less than the request that quotes the conversation.

@@ -40,7 +40,10 @@ impl Form for Anthropic {
     fn answer(&self, answer: &ProviderAnswer) -> Value {
         let content: Vec<Value> = answer.pieces.iter().map(whole).collect();
         let mut message = message(answer, content, stop(answer).into());
-        message["usage"]["output_tokens"] = answer.usage.output.into();
+        match answer.is_compaction() {
+            true => message["usage"] = compaction_usage(answer),
+            false => message["usage"]["output_tokens"] = answer.usage.output.into(),
+        }
         message
     }
 
@@ -58,7 +61,10 @@ impl Form for Anthropic {
             events.push(json!({"type": "content_block_stop", "index": index}));
         }
         let delta = json!({"stop_reason": stop(answer), "stop_sequence": null});
-        let usage = json!({"output_tokens": answer.usage.output});
+        let usage = match answer.is_compaction() {
+            true => compaction_usage(answer),
+            false => json!({"output_tokens": answer.usage.output}),
+        };
         events.push(json!({"type": "message_delta", "delta": delta, "usage": usage}));
         events.push(json!({"type": "message_stop"}));
         events.iter().map(Value::to_string).collect()
@@ -67,11 +73,24 @@ impl Form for Anthropic {
 
 fn stop(answer: &ProviderAnswer) -> &'static str {
     match answer.end {
+        End::Done if answer.is_compaction() => "compaction",
         End::Done => "end_turn",
         End::Calls => "tool_use",
         End::Length => "max_tokens",
         End::Filtered => "refusal",
     }
+}
+
+/// Returns the usage of a compaction, which is reported as a step and not as an answer.
+fn compaction_usage(answer: &ProviderAnswer) -> Value {
+    json!({
+        "input_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 0,
+        "iterations": [{
+            "type": "compaction", "input_tokens": answer.usage.input, "output_tokens": answer.usage.output,
+            "cache_creation_input_tokens": answer.usage.cache_write,
+            "cache_read_input_tokens": answer.usage.cache_read,
+        }],
+    })
 }
 
 fn message(answer: &ProviderAnswer, content: Vec<Value>, stop: Value) -> Value {
@@ -96,6 +115,9 @@ fn whole(piece: &Piece) -> Value {
         Piece::Call { id, name, input } => {
             json!({"type": "tool_use", "id": id, "name": name, "input": input})
         }
+        Piece::Compaction(text) => {
+            json!({"type": "compaction", "content": text, "signature": sign(text)})
+        }
     }
 }
 
@@ -119,6 +141,8 @@ fn in_events(piece: &Piece) -> (Value, Vec<Value>) {
                 pieces.map(|json| json!({"type": "input_json_delta", "partial_json": json}));
             (json!({"type": "tool_use", "id": id, "name": name, "input": {}}), deltas.collect())
         }
+        // The block arrives whole.
+        Piece::Compaction(_) => (whole(piece), Vec::new()),
     }
 }
 

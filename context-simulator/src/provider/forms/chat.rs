@@ -78,7 +78,7 @@ impl Form for Chat {
         let mut calls = 0;
         for piece in &answer.pieces {
             match piece {
-                Piece::Text(text) => {
+                Piece::Text(text) | Piece::Compaction(text) => {
                     events.extend(
                         in_pieces(text).map(|text| delta(answer, json!({ "content": text }))),
                     );
@@ -114,7 +114,7 @@ impl Form for Chat {
 
 fn text(piece: &Piece) -> Option<&str> {
     match piece {
-        Piece::Text(text) => Some(text),
+        Piece::Text(text) | Piece::Compaction(text) => Some(text),
         _ => None,
     }
 }

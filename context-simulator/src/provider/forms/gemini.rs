@@ -57,7 +57,9 @@ impl Form for Gemini {
 fn parts(answer: &ProviderAnswer) -> Vec<(Value, Option<&str>)> {
     let mut thought: Option<&str> = None;
     let parts = answer.pieces.iter().map(|piece| match piece {
-        Piece::Text(text) => (json!({ "text": text }), Some(text.as_str())),
+        Piece::Text(text) | Piece::Compaction(text) => {
+            (json!({ "text": text }), Some(text.as_str()))
+        }
         Piece::Thought(text) => {
             thought = Some(text);
             (json!({"text": text, "thought": true}), Some(text.as_str()))

@@ -132,20 +132,31 @@ fn item(answer: &ProviderAnswer, index: usize, piece: &Piece) -> Value {
             "type": "function_call", "id": id("fc_"), "status": "completed", "call_id": call, "name": name,
             "arguments": arguments(input),
         }),
+        Piece::Compaction(text) => json!({
+            "type": "compaction", "id": id("cmp_"), "encrypted_content": format!("{}{}", sign(text), sealed(text)),
+        }),
     }
+}
+
+/// Returns a text in a form that nobody reads.
+fn sealed(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Appends the events of an item: its start, its deltas, and the finished item.
 fn in_events(answer: &ProviderAnswer, index: usize, piece: &Piece, events: &mut Vec<Value>) {
     let whole = item(answer, index, piece);
     let mut begun = whole.clone();
-    let (key, empty) = match piece {
-        Piece::Text(_) => ("content", json!([])),
-        Piece::Thought(_) => ("summary", json!([])),
-        Piece::Call { .. } => ("arguments", "".into()),
+    let emptied = match piece {
+        Piece::Text(_) => Some(("content", json!([]))),
+        Piece::Thought(_) => Some(("summary", json!([]))),
+        Piece::Call { .. } => Some(("arguments", "".into())),
+        Piece::Compaction(_) => None,
     };
-    begun[key] = empty;
-    if !matches!(piece, Piece::Thought(_)) {
+    if let Some((key, empty)) = emptied {
+        begun[key] = empty;
+    }
+    if begun.get("status").is_some() {
         begun["status"] = "in_progress".into();
     }
     events
@@ -155,7 +166,7 @@ fn in_events(answer: &ProviderAnswer, index: usize, piece: &Piece, events: &mut 
         match piece {
             Piece::Text(_) => event["content_index"] = 0.into(),
             Piece::Thought(_) => event["summary_index"] = 0.into(),
-            Piece::Call { .. } => {}
+            Piece::Call { .. } | Piece::Compaction(_) => {}
         }
         event[key] = value;
         event
@@ -183,6 +194,7 @@ fn in_events(answer: &ProviderAnswer, index: usize, piece: &Piece, events: &mut 
             events.extend(in_pieces(input.as_str()).map(delta));
             events.push(at("response.function_call_arguments.done", "arguments", arguments(input)));
         }
+        Piece::Compaction(_) => {}
     }
     events.push(json!({"type": "response.output_item.done", "output_index": index, "item": whole}));
 }
