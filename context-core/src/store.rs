@@ -4,6 +4,7 @@
 mod blob;
 mod chat;
 mod commit;
+mod durability;
 mod fragment_log;
 mod history;
 mod lease;
@@ -28,6 +29,7 @@ pub use commit::{
     Branch, BranchDeletion, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision,
     StoredFragment, Target,
 };
+pub use durability::{Durability, DurabilityRefusal};
 pub use fragment_log::{
     FragmentLog, FragmentLogStore, FragmentVersion, oldest_state, outdated_versions,
 };
@@ -48,30 +50,17 @@ pub use trajectory::{
 };
 pub use walk::{KeyOrder, PageWalk};
 
-/// The failures that an acknowledged write survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Durability {
-    /// Writes are lost when the process ends.
-    Process,
-    /// Writes survive this process. The newest writes may be lost if the server that keeps them
-    /// crashes.
-    Server,
-    /// Writes survive a crash of the process, and of the server if there is one. The newest writes
-    /// may be lost in a power failure.
-    ProcessCrash,
-    /// Writes survive a power failure.
-    PowerLoss,
-}
-
 /// The properties of an opened store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreInfo {
     /// The name of the backend, such as `sqlite`.
     pub name: &'static str,
-    /// The failures that an acknowledged write survives.
+    /// The failures that an acknowledged write survives, as the store is configured.
     pub durability: Durability,
+    /// The strongest durability that a [commit](Commit::durability) may ask for. Not less than
+    /// `durability`.
+    pub strongest: Durability,
     /// Whether several processes may use the same store at once.
     pub shared: bool,
     /// Whether content is encrypted before it reaches the backend. Such a store cannot search.
@@ -81,9 +70,18 @@ pub struct StoreInfo {
 }
 
 impl StoreInfo {
-    /// Creates the description of a store with this name.
+    /// Creates the description of a store with this name, which gives every commit the same
+    /// durability.
     pub fn new(name: &'static str, durability: Durability, shared: bool) -> Self {
-        Self { name, durability, shared, encrypted: false, warning: None }
+        let strongest = durability;
+        Self { name, durability, strongest, shared, encrypted: false, warning: None }
+    }
+
+    /// Sets the strongest durability that a commit may ask for.
+    #[must_use]
+    pub fn strongest(mut self, strongest: Durability) -> Self {
+        self.strongest = strongest;
+        self
     }
 
     /// Sets the warning for the operator.
@@ -106,7 +104,9 @@ impl StoreInfo {
 /// * **One transaction.** [`HistoryStore::commit`] writes all of a commit or nothing, and evaluates
 ///   its conditions and writes in one transaction. A future that is dropped half-way leaves all of
 ///   the commit or none of it.
-/// * **Durable on return**, as far as [`StoreInfo::durability`] promises.
+/// * **Durable on return**, as far as [`StoreInfo::durability`] promises, or as far as the commit
+///   [asks](Commit::durability). A commit that asks for more than [`StoreInfo::strongest`] is
+///   refused with [`Durability::check_commit`].
 /// * **Refuse before writing.** Call the checks in [`limits`](crate::base::limits) first. An error
 ///   has the right [`ErrorKind`](crate::ErrorKind) and says whether to retry. Neither errors nor
 ///   `Debug` output show secrets or content.

@@ -14,15 +14,15 @@ pub use context_core::message::{NodeKind, PlacedNode};
 pub use context_core::store::{
     Blob, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
     ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Committed,
-    Created, Cursor, Durability, Erasure, Finding, ForkName, FragmentLog, FragmentLogStore,
-    FragmentStore, FragmentVersion, HistoryStore, Lease, LeaseClaim, LeaseOutcome, LeaseRefusal,
-    LeaseStore, Maintenance, MemoriesFound, MemoryExpected, MemoryFind, MemoryHit, MemoryList,
-    MemoryOutcome, MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, MessageNode,
-    NewBlob, NewChat, Page, PageWalk, RecordOutcome, Revision, RoundCommit, RoundPrune, RoundQuery,
-    RoundsPruned, SearchHit, SearchQuery, SearchScope, SearchStore, Snippet, StoreInfo,
-    StoredFragment, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
-    StreamPrune, StreamState, StreamStore, StreamsPruned, Target, TitleChange, TrajectoryStore,
-    Vacuumed, Window,
+    Created, Cursor, Durability, DurabilityRefusal, Erasure, Finding, ForkName, FragmentLog,
+    FragmentLogStore, FragmentStore, FragmentVersion, HistoryStore, Lease, LeaseClaim,
+    LeaseOutcome, LeaseRefusal, LeaseStore, Maintenance, MemoriesFound, MemoryExpected, MemoryFind,
+    MemoryHit, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryStats, MemoryWrite,
+    MemoryWritten, MessageNode, NewBlob, NewChat, Page, PageWalk, RecordOutcome, Revision,
+    RoundCommit, RoundPrune, RoundQuery, RoundsPruned, SearchHit, SearchQuery, SearchScope,
+    SearchStore, Snippet, StoreInfo, StoredFragment, StoredStream, StreamAppend, StreamClaim,
+    StreamEnd, StreamOutcome, StreamPart, StreamPrune, StreamState, StreamStore, StreamsPruned,
+    Target, TitleChange, TrajectoryStore, Vacuumed, Window,
 };
 pub use context_core::{Chain, Node};
 pub use context_store_kit::ChatState;

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 
 use crate::ChatState;
 use context_core::base::limits;
-use context_core::store::{CheckReport, Cursor, Erasure, Page};
+use context_core::store::{CheckReport, Cursor, Durability, Erasure, Page};
 use context_core::{CancelSignal, ChatRef, Result, UserId};
 
 /// A backend that can keep one value per chat and replace it in a transaction. An implementor gets
@@ -107,6 +107,12 @@ pub trait StateStore: Send + Sync {
     where
         T: Send + 'static,
         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static;
+
+    /// Returns the strongest durability that a commit may ask for, as in
+    /// [`StoreInfo`](context_core::store::StoreInfo::strongest). Default: that of the process.
+    fn strongest(&self) -> Durability {
+        Durability::Process
+    }
 
     /// Implements [`Maintenance::check`](context_core::store::Maintenance::check) for the chats.
     async fn check_states(&self, cancel: &CancelSignal) -> Result<CheckReport> {

@@ -48,10 +48,12 @@ use context_core::{Error, ErrorKind, Result, Store};
 /// # Abilities
 ///
 /// Search, fragments and memories are those of the store of the history. [`info`](Store::info)
-/// reports the weakest durability under the name of the store of the history. Maintenance is
-/// offered if all stores offer it. A single file cannot hold several stores, so each is [backed
-/// up](Maintenance::backup) separately: first the history, then the others, so that no reference is
-/// without bytes.
+/// reports the weakest durability under the name of the store of the history. A
+/// [commit](context_core::store::Commit::durability) is written to that store alone and may ask for
+/// what it can give; the blobs that its messages name are as durable as their own store.
+/// Maintenance is offered if all stores offer it. A single file cannot hold several stores, so each
+/// is [backed up](Maintenance::backup) separately: first the history, then the others, so that no
+/// reference is without bytes.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -139,6 +139,10 @@ impl Store for FileStore {
 
 #[async_trait]
 impl StateStore for ChatFile {
+    fn strongest(&self) -> Durability {
+        Durability::ProcessCrash
+    }
+
     async fn state(&self, chat: &ChatRef) -> Result<Option<Arc<ChatState>>> {
         self.with(|chats| Ok(chats.by_ref.get(chat).cloned()))
     }

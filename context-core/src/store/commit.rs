@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::base::{CheckpointName, CommitKey, FragmentId, limits, sealed};
-use crate::store::{ChatPatch, TitleChange};
+use crate::store::{ChatPatch, Durability, TitleChange};
 use crate::{BranchName, ChatRef, Encoded, Error, MessageId, Metadata, Node, Timestamp};
 
 /// A set of changes to a chat that is written in one transaction.
@@ -53,6 +53,14 @@ pub struct Commit {
     /// number than that of the chat's last lease is refused, and so is a commit without a number
     /// while a lease is in force.
     pub lease: Option<u64>,
+    /// The failures that the commit must survive when it is acknowledged. `None`: as the store is
+    /// [configured](crate::store::StoreInfo::durability). With a weaker one the store acknowledges
+    /// sooner if it can. With a stronger one it waits longer, and refuses the commit if it [cannot
+    /// give it](crate::store::StoreInfo::strongest).
+    ///
+    /// Not a part of the content: a repeated commit with another durability is still a replay. It
+    /// is acknowledged when what was written before has the durability that it asks for now.
+    pub durability: Option<Durability>,
     /// The current time.
     pub at: Timestamp,
 }
@@ -230,6 +238,7 @@ impl Commit {
             patch: None,
             key: None,
             lease: None,
+            durability: None,
             at,
         }
     }
@@ -242,9 +251,9 @@ impl Commit {
         }
     }
 
-    /// Returns a hash of the target and the content, without timestamps and lease. It distinguishes
-    /// a repeated commit from a different one with the same key. The hash is the same in every
-    /// process and version of this crate.
+    /// Returns a hash of the target and the content, without timestamps, lease and durability. It
+    /// distinguishes a repeated commit from a different one with the same key. The hash is the same
+    /// in every process and version of this crate.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Digest(blake3::Hasher::new());
         let (kind, branch, activate) = match &self.target {
@@ -451,6 +460,8 @@ mod tests {
         };
         assert_eq!(commit("a", 1).digest(), commit("a", 2).digest());
         assert_ne!(commit("a", 1).digest(), commit("b", 1).digest());
+        let durable = Commit { durability: Some(Durability::PowerLoss), ..commit("a", 1) };
+        assert_eq!(commit("a", 1).digest(), durable.digest());
         let amended =
             Commit { amendments: vec![node("a", 1)], nodes: Vec::new(), ..commit("a", 1) };
         let redacted =

@@ -11,7 +11,7 @@ use context_core::base::{CheckpointName, FragmentId, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
-    Checkpoint, Commit, CommitOutcome, Created, Cursor, FragmentLog, FragmentLogStore,
+    Checkpoint, Commit, CommitOutcome, Created, Cursor, Durability, FragmentLog, FragmentLogStore,
     FragmentStore, HistoryStore, Lease, LeaseClaim, LeaseOutcome, LeaseStore, NewChat, Page,
     Revision, SearchHit, SearchQuery, SearchStore, StoredFragment, Window,
 };
@@ -61,6 +61,10 @@ impl<S: StateStore> StateStore for Arc<S> {
     {
         (**self).change(chat, change).await
     }
+
+    fn strongest(&self) -> Durability {
+        (**self).strongest()
+    }
 }
 
 #[async_trait]
@@ -106,6 +110,7 @@ impl<S: StateStore> HistoryStore for StateBacked<S> {
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         commit.check()?;
+        self.0.strongest().check_commit(&commit)?;
         let chat = commit.chat.clone();
         write(&self.0, "commit", &chat, move |state| state.commit(commit)).await
     }

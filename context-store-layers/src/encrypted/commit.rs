@@ -43,7 +43,8 @@ impl Layer {
             Err(refused) if refused.kind() == ErrorKind::Invalid && commit.key.is_some() => {
                 for older in ring.older() {
                     let done = history.commit(seal_commit(older, &commit, &names)).await;
-                    if done.is_ok() {
+                    // Any other failure says more than that this key is the wrong one.
+                    if !matches!(&done, Err(error) if error.kind() == ErrorKind::Invalid) {
                         return done;
                     }
                 }

@@ -179,6 +179,8 @@ async fn it_promises_what_the_weakest_promises() {
     let (main, files) = (sqlite().await, Arc::new(InMemoryStore::default()));
     let info = SplitStore::builder(main).blobs(files).build().unwrap().info();
     assert_eq!((info.name, info.durability, info.shared), ("sqlite", Durability::Process, false));
+    // A commit is written to the store of the history alone.
+    assert_eq!(info.strongest, Durability::PowerLoss);
     let split = SplitStore::builder(sqlite().await).build().unwrap();
     assert_eq!(split.info(), sqlite().await.info());
     assert!(split.blobs().is_some() && split.search().is_some() && split.maintenance().is_some());

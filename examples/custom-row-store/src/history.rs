@@ -5,8 +5,8 @@ use context_core::base::{CheckpointName, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
-    Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, Revision,
-    Window,
+    Checkpoint, Commit, CommitOutcome, Created, Cursor, Durability, HistoryStore, NewChat, Page,
+    Revision, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, Error, MessageId, Result, Timestamp};
 use rusqlite::params;
@@ -119,6 +119,7 @@ impl HistoryStore for RowStore {
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         commit.check()?;
+        Durability::PowerLoss.check_commit(&commit)?;
         let chat = commit.chat.clone();
         self.with_chat(WRITE, "commit", &chat, move |row| commit::commit(row, &commit)).await
     }

@@ -99,6 +99,10 @@ impl Store for RedbStore {
 
 #[async_trait]
 impl StateStore for Chats {
+    fn strongest(&self) -> Durability {
+        Durability::PowerLoss
+    }
+
     async fn state(&self, chat: &ChatRef) -> Result<Option<Arc<ChatState>>> {
         let (db, chat) = (Arc::clone(&self.db), chat.clone());
         blocking("read", move || {
