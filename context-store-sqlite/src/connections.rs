@@ -40,6 +40,7 @@ pub(crate) struct Connections {
     /// Limits the connections that work on the whole file.
     maintenance_permits: Semaphore,
     pub(crate) full_text: bool,
+    durability: Durability,
 }
 
 /// An idle reading connection. Of a read-only handle, also the state of the file when the
@@ -62,12 +63,46 @@ pub(crate) struct Writer {
     pub(crate) full_text: bool,
     /// The statements of the fast path of rounds, by the views that they insert into.
     pub(crate) round_statements: HashMap<String, Arc<str>>,
+    /// The durability that the store is configured for.
+    durability: Durability,
+    /// The durability that the connection is set to. `None` if a change may have been cut short.
+    present: Option<Durability>,
 }
 
 impl Writer {
-    fn new(connection: SqliteConnection, full_text: bool) -> Self {
-        let branch_ends = BranchEnds::default();
-        Self { connection, branch_ends, full_text, round_statements: HashMap::new() }
+    fn new(connection: SqliteConnection, full_text: bool, durability: Durability) -> Self {
+        Self {
+            connection,
+            branch_ends: BranchEnds::default(),
+            full_text,
+            round_statements: HashMap::new(),
+            durability,
+            present: Some(durability),
+        }
+    }
+
+    /// Returns the durability of a commit that asks for this one, or for none in particular.
+    pub(crate) fn durability_of(&self, asked: Option<Durability>) -> Durability {
+        // SQLite acknowledges no sooner without any flushes, but might lose the whole file.
+        asked.unwrap_or(self.durability).max(Durability::ProcessCrash)
+    }
+
+    /// Makes the next transactions of the connection this durable, or as the store is configured.
+    /// Runs a statement only if they are not already.
+    pub(crate) async fn set_durability(&mut self, asked: Option<Durability>) -> Result<()> {
+        let needed = self.durability_of(asked);
+        if self.present == Some(needed) {
+            return Ok(());
+        }
+        self.present = None;
+        let statement = match needed {
+            Durability::PowerLoss => sql::durability::FLUSH_EACH_COMMIT,
+            _ => sql::durability::FLUSH_AT_CHECKPOINTS,
+        };
+        // The setting takes effect when the statement is prepared, so a cached one has none.
+        sqlx::query(statement).persistent(false).execute(&mut self.connection).await?;
+        self.present = Some(needed);
+        Ok(())
     }
 
     /// Begins a transaction that takes the write lock at once. A transaction that asks for the lock
@@ -95,6 +130,7 @@ impl Connections {
             most,
             maintenance_permits: Semaphore::new(MAINTENANCE_CONNECTIONS as usize),
             full_text: false,
+            durability: config.durability,
         })
     }
 
@@ -105,7 +141,7 @@ impl Connections {
         full_text: bool,
     ) -> Result<Self> {
         let idle = StdMutex::new(vec![(None, self.readers.connect().await?)]);
-        let writer = Mutex::new(Some(Writer::new(connection, full_text)));
+        let writer = Mutex::new(Some(Writer::new(connection, full_text, self.durability)));
         Ok(Self { writer, idle, full_text, ..self })
     }
 
@@ -123,11 +159,25 @@ impl Connections {
         self.reads_only
     }
 
+    /// Returns the durability that the store is configured for.
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// Returns the writer. Its transactions are as durable as the store is configured.
     pub(crate) async fn writer(&self) -> Result<WriterGuard<'_>> {
+        let mut writer = self.writer_as_left().await?;
+        writer.set_durability(None).await?;
+        Ok(writer)
+    }
+
+    /// Returns the writer, as durable as its last user has set it.
+    pub(crate) async fn writer_as_left(&self) -> Result<WriterGuard<'_>> {
         self.map_writer(self.writer.lock().await)
     }
 
-    /// Returns the writer if nobody holds it or waits for it.
+    /// Returns the writer if nobody holds it or waits for it, as durable as its last user has set
+    /// it.
     pub(crate) fn idle_writer(&self) -> Option<WriterGuard<'_>> {
         self.map_writer(self.writer.try_lock().ok()?).ok()
     }

@@ -26,7 +26,8 @@
 //! * **Acknowledged commits survive a crash of the process** (`synchronous=NORMAL`, the default).
 //!   With [`Durability::PowerLoss`](context_core::store::Durability::PowerLoss)
 //!   (`synchronous=FULL`) they also survive a loss of power. With the default, a loss of power may
-//!   lose the newest commits, but it never damages the file.
+//!   lose the newest commits, but it never damages the file. A single commit may
+//!   [ask](context_core::store::Commit::durability) for either.
 //! * **Group commit:** queued commits of the common kind are written together, in one transaction
 //!   with one disk sync. Each caller gets its own result.
 //! * **Full-text search** ([`Store::search`](context_core::Store::search)) finds a message as soon

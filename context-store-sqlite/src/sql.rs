@@ -23,6 +23,7 @@ macro_rules! statements {
     };
 }
 
+pub(crate) mod durability;
 pub(crate) mod fragment_versions;
 pub(crate) mod leases;
 pub(crate) mod memories;

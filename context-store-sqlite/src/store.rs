@@ -33,7 +33,6 @@ struct Shared {
     connections: Connections,
     /// The appends that wait for the writer.
     queue: group_commit::Queue,
-    durability: Durability,
 }
 
 impl SqliteStore {
@@ -48,11 +47,7 @@ impl SqliteStore {
         let connections = schema::open(&config)
             .await
             .map_err(|fault| fault.during("open").with("path", config.path.display()))?;
-        Ok(Self(Shared {
-            connections,
-            queue: group_commit::Queue::default(),
-            durability: config.durability,
-        }))
+        Ok(Self(Shared { connections, queue: group_commit::Queue::default() }))
     }
 
     #[cfg(test)]
@@ -64,7 +59,7 @@ impl SqliteStore {
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqliteStore")
-            .field("durability", &self.0.durability)
+            .field("durability", &self.0.connections.durability())
             .finish_non_exhaustive()
     }
 }
@@ -72,7 +67,8 @@ impl fmt::Debug for SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo::new("sqlite", self.0.durability, true)
+        StoreInfo::new("sqlite", self.0.connections.durability(), true)
+            .strongest(Durability::PowerLoss)
     }
 
     fn history(&self) -> &dyn HistoryStore {

@@ -5,7 +5,7 @@
 
 use context_core::base::CommitKey;
 use context_core::message::NodeKind;
-use context_core::store::{Commit, CommitOutcome, Committed, Target};
+use context_core::store::{Commit, CommitOutcome, Committed, Durability, Target};
 use context_core::{BranchName, MessageId};
 use context_store_kit::{
     BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
@@ -36,6 +36,7 @@ pub(crate) async fn commit(
     commit: Commit,
     append: Option<Append>,
 ) -> Result<CommitOutcome> {
+    writer.set_durability(commit.durability).await?;
     if let Some(append) = append
         && let Some(committed) = append.run(writer).await?
     {
@@ -55,11 +56,19 @@ pub(crate) async fn commit(
 /// The general path: looks up the facts, lets [`decide_commit`] decide, then writes.
 async fn decided(writer: &mut Writer, commit: Commit) -> Result<CommitOutcome> {
     let full_text = writer.full_text;
+    let flushed = writer.durability_of(commit.durability) == Durability::PowerLoss;
     let mut transaction = writer.begin().await?;
     let chat = chat_no(&mut transaction, OPERATION, &commit.chat).await?;
     let (facts, end) = look_up(&mut transaction, chat, &commit).await?;
     let plan = match decide_commit(&commit, facts)? {
         CommitDecision::Write(plan) => plan,
+        CommitDecision::Answer(outcome @ CommitOutcome::Replayed(_)) if flushed => {
+            // Nobody knows how durable the first commit was. Only a transaction that writes flushes
+            // the log, with everything that was written to it before.
+            sqlx::query(sql::SET_APPLICATION).execute(&mut *transaction).await?;
+            transaction.commit().await?;
+            return Ok(outcome);
+        }
         CommitDecision::Answer(outcome) => {
             transaction.rollback().await?;
             return Ok(outcome);

@@ -5,6 +5,8 @@
 //! sends each caller its result. No caller depends on that. If the writing task was dropped, or if
 //! the append cannot take the fast path, the caller gets no result and commits on its own. Messages
 //! that were written already are then recognized by their ids, as after any lost reply.
+//!
+//! A group is as durable as the append that asks for the most.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
@@ -13,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
 use std::task::Poll;
 
-use context_core::store::{Commit, CommitOutcome, Committed};
+use context_core::store::{Commit, CommitOutcome, Committed, Durability};
 use context_core::{BranchName, ChatRef, Error};
 use tokio::sync::oneshot;
 
@@ -40,6 +42,7 @@ pub(crate) struct Queue {
 
 struct QueuedAppend {
     append: Append,
+    durability: Option<Durability>,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -53,9 +56,9 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, append: Append) -> oneshot::Receiver<Answer> {
+    fn put(&self, append: Append, durability: Option<Durability>) -> oneshot::Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();
-        self.waiting().push_back(QueuedAppend { append, answer });
+        self.waiting().push_back(QueuedAppend { append, durability, answer });
         receiver
     }
 
@@ -90,16 +93,19 @@ pub(crate) async fn commit(
     }
     let append = match append {
         Some(append) if append.is_small() => append,
-        append => return commit::commit(&mut *connections.writer().await?, commit, append).await,
+        append => {
+            let mut writer = connections.writer_as_left().await?;
+            return commit::commit(&mut writer, commit, append).await;
+        }
     };
-    let mut answer = queue.put(append);
+    let mut answer = queue.put(append, commit.durability);
     if several {
         // Other tasks that are ready now can queue their appends first.
         yield_now().await;
     }
-    let mut writer = match first_of(&mut answer, connections.writer()).await {
+    let mut writer = match first_of(&mut answer, connections.writer_as_left()).await {
         AnswerOrWriter::Answer(Some(answer)) => return Ok(CommitOutcome::Applied(answer?)),
-        AnswerOrWriter::Answer(None) => connections.writer().await?,
+        AnswerOrWriter::Answer(None) => connections.writer_as_left().await?,
         AnswerOrWriter::Writer(Err(fault)) => return Err(fault),
         AnswerOrWriter::Writer(Ok(mut writer)) => loop {
             match answer.try_recv() {
@@ -147,12 +153,16 @@ async fn first_of<'a>(
 /// Writes those appends of a group whose branches end where they expect, as far as this handle
 /// knows. The others get no answer.
 async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
+    let durability = group.iter().map(|queued| writer.durability_of(queued.durability)).max();
+    if let Err(fault) = writer.set_durability(durability).await {
+        return refuse(fault, group.into_iter().map(|queued| queued.answer));
+    }
     // Writing index entries in the order of their places is much cheaper than in any other order.
     // The appends of one branch stay in their order.
     let Writer { connection, branch_ends, full_text, .. } = writer;
     let mut ends: HashMap<(ChatRef, BranchName), BranchEnd> = HashMap::new();
     let mut rows = Vec::with_capacity(group.len());
-    for QueuedAppend { append, answer } in group.drain(..) {
+    for QueuedAppend { append, answer, .. } in group.drain(..) {
         let known = ends.get(&append.at).or_else(|| branch_ends.0.get(&append.at));
         let Some(before) = known.filter(|route| route.head == append.expected).cloned() else {
             continue;
@@ -232,3 +242,6 @@ fn refuse(fault: Fault, answers: impl Iterator<Item = oneshot::Sender<Answer>>) 
         let _ = answer.send(Err(same));
     }
 }
+
+#[cfg(test)]
+mod tests;

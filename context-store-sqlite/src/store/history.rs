@@ -5,8 +5,8 @@ use context_core::base::{CheckpointName, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
-    Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, Revision,
-    Window,
+    Checkpoint, Commit, CommitOutcome, Created, Cursor, Durability, HistoryStore, NewChat, Page,
+    Revision, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
 
@@ -70,6 +70,7 @@ impl HistoryStore for Shared {
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         commit.check()?;
+        Durability::PowerLoss.check_commit(&commit)?;
         let redacts = !commit.redactions.is_empty();
         let result = group_commit::commit(&self.connections, &self.queue, commit).await;
         if redacts && result.is_ok() {
