@@ -4,7 +4,7 @@
 pub(crate) mod database;
 mod pool;
 
-pub(crate) use pool::{Pool, Session, Statement, Work, quoted};
+pub(crate) use pool::{Flush, Pool, Session, Statement, Work, quoted};
 
 /// Runs the body with a connection of the pool on which the work has begun, and adds the operation
 /// to its errors.

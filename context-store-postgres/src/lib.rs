@@ -25,7 +25,9 @@
 //!   connection: either all of the commit is stored or none of it.
 //! * **Durability** depends on the settings of the server. [`info`](context_core::Store::info)
 //!   reads `synchronous_commit`, `fsync` and `full_page_writes` when the store is opened, and warns
-//!   if a loss of power may lose acknowledged commits.
+//!   if a loss of power may lose acknowledged commits. A single commit may
+//!   [ask](context_core::store::Commit::durability) not to wait for the server's log, or to wait
+//!   although `synchronous_commit` is off, without another round trip.
 //! * **A read sees one state of the database.** A chain or a window of it is read by one statement,
 //!   whose cost grows with the number of rows, of up to 64 messages each.
 //! * **Blobs** ([`Store::blobs`](context_core::Store::blobs)) are stored once per user, in pieces

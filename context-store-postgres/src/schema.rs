@@ -25,6 +25,8 @@ pub(crate) struct Facts {
     pub(crate) full_text: bool,
     pub(crate) pgvector: Option<Pgvector>,
     pub(crate) durability: Durability,
+    /// The durability of a commit that waits until the server has flushed its log.
+    pub(crate) strongest: Durability,
     pub(crate) warning: Option<&'static str>,
 }
 
@@ -42,7 +44,7 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
         session.query(sql::SERVER).bind(format!("{}{}", session.prefix(), sql::MIGRATIONS_TABLE));
     let query = query.bind(session.prefix().trim_end_matches('.').to_owned());
     let row = session.only(query).await?;
-    let (durability, warning) = server(&row)?;
+    let (durability, strongest, warning) = server(&row)?;
     match version(session, &row).await? {
         Some(NEWEST_VERSION) => {}
         Some(version) if version > NEWEST_VERSION => {
@@ -79,7 +81,7 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
         return Err(Error::invalid("open", message).into());
     }
     let pgvector = pgvector::open(session, config).await?;
-    Ok(Facts { full_text, pgvector, durability, warning })
+    Ok(Facts { full_text, pgvector, durability, strongest, warning })
 }
 
 /// Returns the version of the store in the schema, or `None` if the schema is empty or missing.
@@ -129,8 +131,9 @@ async fn row_security(
     Ok(())
 }
 
-/// Reads the settings that durability depends on, and rejects unsupported servers.
-fn server(row: &PgRow) -> Result<(Durability, Option<&'static str>)> {
+/// Reads the settings that durability depends on, and rejects unsupported servers. Returns the
+/// durability of commits, that of commits which wait for the log, and a warning.
+fn server(row: &PgRow) -> Result<(Durability, Durability, Option<&'static str>)> {
     let (version, encoding): (i32, String) = (row.try_get(0)?, row.try_get(1)?);
     if version < OLDEST_SERVER {
         let error =
@@ -143,19 +146,17 @@ fn server(row: &PgRow) -> Result<(Durability, Option<&'static str>)> {
         return Err(error.with("encoding", encoding).into());
     }
     let off = |column: usize| Ok::<_, sqlx::Error>(row.try_get::<String, _>(column)? == "off");
-    Ok(if off(2)? {
-        (
-            Durability::Server,
-            Some("synchronous_commit is off: a crash of the server may lose the newest commits"),
-        )
-    } else if off(3)? {
-        (Durability::ProcessCrash, Some("fsync is off: a loss of power may damage the database"))
-    } else if off(4)? {
-        (
-            Durability::ProcessCrash,
-            Some("full_page_writes is off: a loss of power may damage the database"),
-        )
-    } else {
-        (Durability::PowerLoss, None)
-    })
+    let (unflushed, no_fsync, torn_pages) = (off(2)?, off(3)?, off(4)?);
+    let strongest =
+        if no_fsync || torn_pages { Durability::ProcessCrash } else { Durability::PowerLoss };
+    let durability = if unflushed { Durability::Server } else { strongest };
+    let warning = match (unflushed, no_fsync, torn_pages) {
+        (true, ..) => {
+            Some("synchronous_commit is off: a crash of the server may lose the newest commits")
+        }
+        (_, true, _) => Some("fsync is off: a loss of power may damage the database"),
+        (.., true) => Some("full_page_writes is off: a loss of power may damage the database"),
+        _ => None,
+    };
+    Ok((durability, strongest, warning))
 }

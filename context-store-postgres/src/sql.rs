@@ -23,6 +23,12 @@ pub(crate) const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ R
 pub(crate) const BEGIN_SNAPSHOT_UNCOMPILED: &str =
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit TO off";
 pub(crate) const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+/// For a commit that waits until the server has flushed its log, whatever the settings.
+pub(crate) const BEGIN_FLUSHED: &str =
+    concat!("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT ", flushed_setting!());
+/// For a commit that does not wait for the log.
+pub(crate) const BEGIN_UNFLUSHED: &str =
+    concat!("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT ", unflushed_setting!());
 pub(crate) const COMMIT: &str = "COMMIT";
 pub(crate) const ROLLBACK: &str = "ROLLBACK";
 /// Followed by a table.
@@ -221,6 +227,14 @@ statements! {
     APPEND_WORDS = append!(one_run!(), words_of_append!());
     APPEND_MERGING = append!(merged_run!(), "");
     APPEND_MERGING_WORDS = append!(merged_run!(), words_of_append!());
+    APPEND_FLUSHED = flushed!(append!(one_run!(), ""));
+    APPEND_WORDS_FLUSHED = flushed!(append!(one_run!(), words_of_append!()));
+    APPEND_MERGING_FLUSHED = flushed!(append!(merged_run!(), ""));
+    APPEND_MERGING_WORDS_FLUSHED = flushed!(append!(merged_run!(), words_of_append!()));
+    APPEND_UNFLUSHED = unflushed!(append!(one_run!(), ""));
+    APPEND_WORDS_UNFLUSHED = unflushed!(append!(one_run!(), words_of_append!()));
+    APPEND_MERGING_UNFLUSHED = unflushed!(append!(merged_run!(), ""));
+    APPEND_MERGING_WORDS_UNFLUSHED = unflushed!(append!(merged_run!(), words_of_append!()));
     ADD_RUNS = "INSERT INTO #run (pos, weight, data)
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])";
     /// Merges the runs that begin at places from $1 to $2, unless the merged run would be too

@@ -100,7 +100,10 @@ impl fmt::Debug for PostgresStore {
 #[async_trait]
 impl Store for PostgresStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo::new("postgres", self.0.facts.durability, true).warning(self.0.facts.warning)
+        let facts = &self.0.facts;
+        StoreInfo::new("postgres", facts.durability, true)
+            .strongest(facts.strongest)
+            .warning(facts.warning)
     }
 
     fn history(&self) -> &dyn HistoryStore {

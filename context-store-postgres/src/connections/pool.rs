@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use context_core::UserId;
+use context_core::store::Durability;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgPool, PgRow};
 use sqlx::query::Query;
@@ -51,15 +52,37 @@ pub(crate) enum Work {
     Append,
     /// A transaction that writes.
     Write,
+    /// A transaction that writes, and that ends as its caller asks.
+    Commit(Flush),
     /// Statements that read data of no particular user.
     Inspect,
     /// Statements that write and run outside of transactions.
     Maintain,
 }
 
+/// Whether the end of a transaction waits until the server has flushed its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flush {
+    /// As the connection is configured.
+    Configured,
+    Awaited,
+    Later,
+}
+
+impl Flush {
+    /// Returns the choice for a commit that asks for this durability.
+    pub(crate) fn of(asked: Option<Durability>) -> Self {
+        match asked {
+            None => Self::Configured,
+            Some(asked) if asked > Durability::Server => Self::Awaited,
+            Some(_) => Self::Later,
+        }
+    }
+}
+
 impl Work {
     fn writes(self) -> bool {
-        matches!(self, Self::Append | Self::Write | Self::Maintain)
+        matches!(self, Self::Append | Self::Write | Self::Commit(_) | Self::Maintain)
     }
 }
 
@@ -234,7 +257,11 @@ impl Session<'_> {
             Work::Read | Work::Inspect | Work::Append | Work::Maintain => {}
             Work::NestedLoops => self.begin_with(sql::BEGIN_SNAPSHOT_UNCOMPILED).await?,
             Work::Snapshot => self.begin_with(sql::BEGIN_SNAPSHOT).await?,
-            Work::Write => self.begin_with(sql::BEGIN_WRITE).await?,
+            Work::Write | Work::Commit(Flush::Configured) => {
+                self.begin_with(sql::BEGIN_WRITE).await?
+            }
+            Work::Commit(Flush::Awaited) => self.begin_with(sql::BEGIN_FLUSHED).await?,
+            Work::Commit(Flush::Later) => self.begin_with(sql::BEGIN_UNFLUSHED).await?,
         }
         if row_security && !matches!(work, Work::Inspect | Work::Maintain) {
             let user = user.map_or(&[][..], |user| user.as_str().as_bytes());

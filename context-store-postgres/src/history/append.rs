@@ -11,7 +11,7 @@ use context_core::store::{Commit, Committed};
 use context_store_kit::{pack, plain_append};
 use sqlx::Row;
 
-use crate::connections::{Pool, Session, Work};
+use crate::connections::{Flush, Pool, Session, Work};
 use crate::error::Result;
 use crate::history::branch_lengths::BranchLengths;
 use crate::history::words::{self, WordColumns};
@@ -44,12 +44,7 @@ pub(crate) async fn append(
     }
     let own = lengths.get(&commit.chat, branch);
     let merges = own.is_none_or(|own| full_block(own, own + signed(commit.nodes.len())).is_some());
-    let statement = match (merges, full_text) {
-        (false, false) => sql::APPEND,
-        (false, true) => sql::APPEND_WORDS,
-        (true, false) => sql::APPEND_MERGING,
-        (true, true) => sql::APPEND_MERGING_WORDS,
-    };
+    let statement = statement(merges, full_text, Flush::of(commit.durability));
     let mut session = pool.begin(Work::Append, Some(&commit.chat.user)).await?;
     let written = {
         let query = session
@@ -79,6 +74,23 @@ pub(crate) async fn append(
         Ok(None) => Ok(None),
         Err(fault) if fault.is_refusal() => Ok(None),
         Err(fault) => Err(fault),
+    }
+}
+
+fn statement(merges: bool, full_text: bool, flush: Flush) -> &'static str {
+    match (merges, full_text, flush) {
+        (false, false, Flush::Configured) => sql::APPEND,
+        (false, true, Flush::Configured) => sql::APPEND_WORDS,
+        (true, false, Flush::Configured) => sql::APPEND_MERGING,
+        (true, true, Flush::Configured) => sql::APPEND_MERGING_WORDS,
+        (false, false, Flush::Awaited) => sql::APPEND_FLUSHED,
+        (false, true, Flush::Awaited) => sql::APPEND_WORDS_FLUSHED,
+        (true, false, Flush::Awaited) => sql::APPEND_MERGING_FLUSHED,
+        (true, true, Flush::Awaited) => sql::APPEND_MERGING_WORDS_FLUSHED,
+        (false, false, Flush::Later) => sql::APPEND_UNFLUSHED,
+        (false, true, Flush::Later) => sql::APPEND_WORDS_UNFLUSHED,
+        (true, false, Flush::Later) => sql::APPEND_MERGING_UNFLUSHED,
+        (true, true, Flush::Later) => sql::APPEND_MERGING_WORDS_UNFLUSHED,
     }
 }
 

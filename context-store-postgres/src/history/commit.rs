@@ -36,6 +36,8 @@ pub(crate) async fn commit(
     let chat = lock_chat(session, OPERATION, &commit.chat).await?;
     let (facts, end) = look_up(session, chat, commit).await?;
     match decide_commit(commit, facts)? {
+        // The lock on the chat's row is in the log, behind the commit that is replayed. So the end
+        // of this transaction flushes that commit too, if this one asks for it.
         CommitDecision::Answer(outcome) => Ok(outcome),
         CommitDecision::Write(plan) => {
             write(session, commit, &plan, (chat, end), full_text).await?;

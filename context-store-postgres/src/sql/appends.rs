@@ -83,3 +83,32 @@ macro_rules! words_of_append {
              i (n, role, length, body, lexemes))"
     };
 }
+
+/// Makes the commit of the transaction wait until the server has flushed its log. Settings that
+/// wait for more than that stay as they are.
+macro_rules! flushed_setting {
+    () => {
+        "set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)"
+    };
+}
+
+/// Makes the commit of the transaction not wait for the server's log.
+macro_rules! unflushed_setting {
+    () => {
+        "set_config('synchronous_commit', 'off', true)"
+    };
+}
+
+/// An append whose transaction, that of the statement, waits for the server's log.
+macro_rules! flushed {
+    ($append:expr) => {
+        concat!($append, " CROSS JOIN ", flushed_setting!())
+    };
+}
+
+/// An append whose transaction, that of the statement, does not wait for the server's log.
+macro_rules! unflushed {
+    ($append:expr) => {
+        concat!($append, " CROSS JOIN ", unflushed_setting!())
+    };
+}

@@ -11,7 +11,7 @@ use context_core::store::{
 use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
 
 use crate::chat::rows as chat_rows;
-use crate::connections::{Work, work};
+use crate::connections::{Flush, Work, work};
 use crate::history::{append, branches, chats, checkpoints, commit, listing, messages, read};
 use crate::store::Shared;
 
@@ -81,6 +81,7 @@ impl HistoryStore for Shared {
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         commit.check()?;
+        self.facts.strongest.check_commit(&commit)?;
         let full_text = self.facts.full_text;
         let appended = self
             .pool
@@ -89,7 +90,8 @@ impl HistoryStore for Shared {
         if let Some(committed) = appended.map_err(|fault| fault.during("commit"))? {
             return Ok(CommitOutcome::Applied(committed));
         }
-        work!(self.pool, "commit", Work::Write, &commit.chat.user, |session| {
+        let work = Work::Commit(Flush::of(commit.durability));
+        work!(self.pool, "commit", work, &commit.chat.user, |session| {
             commit::commit(session, full_text, &commit).await
         })
     }

@@ -7,6 +7,7 @@ mod blobs_and_streams;
 mod connections;
 mod damage;
 mod database;
+mod durability;
 mod every_column;
 mod fixture;
 mod memories;

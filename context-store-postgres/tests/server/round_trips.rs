@@ -1,11 +1,11 @@
 //! An append is one round trip, and so is a load of any part of a chain.
 
-use context_core::store::{ChainEnd, Window};
+use context_core::store::{ChainEnd, Commit, CommitOutcome, Durability, Window};
 use context_core::{MessageId, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::PgConnectOptions;
 
-use crate::fixture::{StoreFixture, append, chat, ids, nothing_is_wrong};
+use crate::fixture::{StoreFixture, append, chat, extend, ids, nothing_is_wrong, says};
 use crate::proxy::Proxy;
 
 #[tokio::test]
@@ -34,6 +34,35 @@ async fn the_usual_calls_are_one_each() {
         head = next;
     }
     let history = store.history();
+    // A choice of durability costs none, once its statements are prepared.
+    let strongest = store.info().strongest;
+    for durability in [Durability::Process, strongest] {
+        for i in 0..40 {
+            let next = format!("{durability:?}-{i}");
+            let append = extend(&chat, &head, vec![says(&next, "some words")]);
+            let before = proxy.round_trips();
+            let commit = Commit { durability: Some(durability), ..append };
+            let outcome = history.commit(commit).await.unwrap();
+            assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
+            assert!(i < 20 || proxy.round_trips() - before == 1, "appending {next}");
+            head = next;
+        }
+    }
+    let mut costs = Vec::new();
+    for (i, durability) in
+        [None, None, Some(Durability::Process), Some(strongest)].into_iter().enumerate()
+    {
+        let next = format!("keyed-{i}");
+        let keyed = extend(&chat, &head, vec![says(&next, "some words")]);
+        let before = proxy.round_trips();
+        let commit = Commit { key: Some(next.as_str().into()), durability, ..keyed };
+        let outcome = history.commit(commit).await.unwrap();
+        assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
+        costs.push(proxy.round_trips() - before);
+        head = next;
+    }
+    // The first one also prepares its statements.
+    assert!(costs[2..].iter().all(|cost| *cost == costs[1]), "{costs:?}");
     let generation = history
         .chain(&chat, &ChainEnd::Branch("main".into()), &Window::Whole)
         .await
@@ -55,7 +84,7 @@ async fn the_usual_calls_are_one_each() {
             assert_eq!(proxy.round_trips() - before, 1, "{end:?} {window:?}");
         }
     }
-    assert_eq!(ids(&store, &chat).await.len(), 70);
+    assert_eq!(ids(&store, &chat).await.len(), 154);
     nothing_is_wrong(&store).await;
     fixture.drop().await;
 }
