@@ -3,6 +3,7 @@
 
 #[cfg(feature = "cluster")]
 mod cluster;
+pub(crate) mod flush;
 pub(crate) mod server;
 pub(crate) mod shared;
 
@@ -209,6 +210,15 @@ impl Connection {
             ServerLink::Single(_) => Ok(vec![ServerNode::default()]),
             #[cfg(feature = "cluster")]
             ServerLink::Cluster(_) => cluster::nodes(self).await,
+        }
+    }
+
+    /// Returns a name of the server that holds a key.
+    pub(crate) async fn server_of(&self, key: &str) -> Result<String> {
+        match &self.link {
+            ServerLink::Single(_) => Ok(String::new()),
+            #[cfg(feature = "cluster")]
+            ServerLink::Cluster(_) => cluster::server_of(self, key).await,
         }
     }
 

@@ -28,8 +28,10 @@
 //! * **Durability** depends on the settings of the server, and
 //!   [`Store::info`](context_core::Store::info) reports it. With `appendfsync always` commits
 //!   survive a loss of power. With another append-only file they survive a crash. Without one they
-//!   only survive the end of this process. A failover may lose acknowledged writes with any
-//!   setting, because replication is asynchronous.
+//!   only survive the end of this process. With `appendfsync everysec` and version 7.2 or newer, a
+//!   single commit may [ask](context_core::store::Commit::durability) to survive a loss of power:
+//!   it then waits until the server has flushed it, up to a second. A failover may lose
+//!   acknowledged writes with any setting, because replication is asynchronous.
 //! * **A round of a trajectory is one key** as well. A commit to it is one script in one round
 //!   trip. The rounds of an agent are read in one round trip, up to 256 at once. The rounds of a
 //!   user are in one slot, so indexes and rounds change together.

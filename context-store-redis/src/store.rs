@@ -28,7 +28,6 @@ use crate::schema;
 /// A store on a Redis server or cluster. Keep it in an `Arc` to share it between tasks.
 pub struct RedisStore {
     shared: Shared,
-    server: ServerRating,
 }
 
 impl RedisStore {
@@ -41,9 +40,8 @@ impl RedisStore {
             let connection = Connection::open(&config).await?;
             let keys = Keys::new(&config.prefix);
             let handle = schema::open(&connection, &keys, config.create).await?;
-            let server = server::rate(&connection).await?;
-            let shared = Shared::new(connection, keys, config.ttl_millis(), handle);
-            Ok(Self { shared, server })
+            let rated = server::rate(&connection).await?;
+            Ok(Self { shared: Shared::new(connection, config, handle, rated) })
         };
         opened.await.map_err(|fault: Fault| fault.during("open").with("prefix", prefix))
     }
@@ -52,14 +50,15 @@ impl RedisStore {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
-            .field("durability", &self.server.durability)
+            .field("durability", &self.shared.server.durability)
             .finish_non_exhaustive()
     }
 }
 
 impl Store for RedisStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo::new("redis", self.server.durability, true).warning(self.server.warning)
+        let ServerRating { durability, strongest, warning } = self.shared.server;
+        StoreInfo::new("redis", durability, true).strongest(strongest).warning(warning)
     }
 
     fn history(&self) -> &dyn HistoryStore {

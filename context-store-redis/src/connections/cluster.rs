@@ -1,6 +1,7 @@
 //! Cluster variants of commands. The driver sends a pipeline to one node only, and a command
 //! without a key to any node.
 
+use context_core::{Error, ErrorKind};
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
 use redis::{Cmd, FromRedisValue, Value, cmd};
@@ -45,6 +46,23 @@ pub(crate) async fn nodes(connection: &Connection) -> Result<Vec<ServerNode>> {
         }
     }
     Ok(nodes.into_iter().map(|(node, ..)| node).collect())
+}
+
+/// Returns the address of the master that holds a key.
+pub(crate) async fn server_of(connection: &Connection, key: &str) -> Result<String> {
+    let slot: u64 = connection.run(cmd("CLUSTER").arg("KEYSLOT").arg(key)).await?;
+    let mut reply = Reply::of(connection.run::<Value>(cmd("CLUSTER").arg("SLOTS")).await?)?;
+    while !reply.is_empty() {
+        let mut range = reply.list()?;
+        let (first, last) = (range.number()?, range.number()?);
+        let mut master = range.list()?;
+        let (host, port) = (master.maybe()?.unwrap_or_default(), master.number()?);
+        if (first..=last).contains(&slot) {
+            return Ok(format!("{}:{port}", String::from_utf8_lossy(&host)));
+        }
+    }
+    let message = "no node of the cluster holds the chat";
+    Err(Error::new(ErrorKind::Unavailable, "commit", message).into())
 }
 
 pub(crate) async fn run_on<T: FromRedisValue>(

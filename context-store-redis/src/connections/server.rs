@@ -12,6 +12,8 @@ use crate::error::Result;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServerRating {
     pub(crate) durability: Durability,
+    /// The durability of a commit that waits until the server has flushed it.
+    pub(crate) strongest: Durability,
     pub(crate) warning: Option<&'static str>,
 }
 
@@ -31,6 +33,10 @@ struct ReportedSettings {
     log: Option<bool>,
     flush: Option<String>,
     policy: Option<String>,
+    /// Whether the server can report when it has flushed a write.
+    reports_flushes: bool,
+    /// The run of the server.
+    run: Option<String>,
 }
 
 impl ReportedSettings {
@@ -44,23 +50,38 @@ impl ReportedSettings {
             (None, _) => (Durability::Server, Some(UNKNOWN)),
         };
         let evicts = evicts && warning != Some(MAY_EVICT_AND_LOSE);
-        ServerRating { durability, warning: if evicts { Some(MAY_EVICT) } else { warning } }
+        // With other settings the operating system flushes the file at some time.
+        let flushes = self.flush.as_deref() == Some("everysec");
+        let strongest = match durability {
+            Durability::ProcessCrash if flushes && self.reports_flushes && self.run.is_some() => {
+                Durability::PowerLoss
+            }
+            own => own,
+        };
+        let warning = if evicts { Some(MAY_EVICT) } else { warning };
+        ServerRating { durability, strongest, warning }
     }
 }
 
-/// Reads the settings of every server and returns the weakest.
-pub(crate) async fn rate(connection: &Connection) -> Result<ServerRating> {
-    let mut weakest = ServerRating { durability: Durability::PowerLoss, warning: None };
+/// Reads the settings of every server. Returns the weakest, and the runs of the servers.
+pub(crate) async fn rate(connection: &Connection) -> Result<(ServerRating, Vec<String>)> {
+    let strongest = Durability::PowerLoss;
+    let mut weakest = ServerRating { durability: strongest, strongest, warning: None };
+    let mut runs = Vec::new();
     for node in connection.nodes().await? {
-        let server = settings(connection, node).await.rating();
+        let settings = settings(connection, node).await;
+        let server = settings.rating();
+        let strongest = weakest.strongest.min(server.strongest);
         if server.durability < weakest.durability || weakest.warning.is_none() {
             weakest = server;
         }
+        weakest.strongest = strongest;
+        runs.extend(settings.run);
     }
     if let Some(warning) = weakest.warning {
         tracing::warn!(durability = ?weakest.durability, "{warning}");
     }
-    Ok(weakest)
+    Ok((weakest, runs))
 }
 
 /// Reads the settings of one server. A setting is `None` if the server denies the command.
@@ -78,26 +99,53 @@ async fn settings(connection: &Connection, node: ServerNode) -> ReportedSettings
             enabled.map(|(_, value)| value.starts_with('1'))
         }
     };
+    let server: Option<String> = connection.run_on(node, cmd("INFO").arg("server")).await.ok();
+    let server = server.unwrap_or_default();
     ReportedSettings {
         log,
         flush: configured("appendfsync").await,
         policy: configured("maxmemory-policy").await,
+        reports_flushes: reports_flushes(&server),
+        run: run_of(&server).map(ToOwned::to_owned),
     }
+}
+
+/// Returns the run of the server, a random name that it has until it ends, from the answer to
+/// `INFO server`.
+pub(crate) fn run_of(info: &str) -> Option<&str> {
+    line_of(info, "run_id:").filter(|run| !run.is_empty())
+}
+
+/// Whether the server has the command `WAITAOF`, which came with version 7.2.
+fn reports_flushes(info: &str) -> bool {
+    let mut numbers =
+        line_of(info, "redis_version:").unwrap_or_default().split('.').map(str::parse::<u32>);
+    let mut number = || numbers.next().and_then(|number| number.ok()).unwrap_or(0);
+    (number(), number()) >= (7, 2)
+}
+
+fn line_of<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(log: Option<bool>, flush: &str, policy: &str, expected: (Durability, Option<&str>)) {
-        let settings = ReportedSettings {
+    fn settings(log: Option<bool>, flush: &str, policy: &str) -> ReportedSettings {
+        ReportedSettings {
             log,
             flush: Some(flush.to_owned()),
             policy: Some(policy.to_owned()),
-        };
-        let rating = settings.rating();
+            ..ReportedSettings::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(log: Option<bool>, flush: &str, policy: &str, expected: (Durability, Option<&str>)) {
+        let rating = settings(log, flush, policy).rating();
         assert_eq!((rating.durability, rating.warning), expected);
+        assert_eq!(rating.strongest, rating.durability);
     }
 
     #[test]
@@ -112,9 +160,39 @@ mod tests {
             "volatile-ttl",
             (Durability::Server, Some(MAY_EVICT_AND_LOSE)),
         );
+        let unknown = Durability::Server;
         assert_eq!(
             ReportedSettings::default().rating(),
-            ServerRating { durability: Durability::Server, warning: Some(UNKNOWN) }
+            ServerRating { durability: unknown, strongest: unknown, warning: Some(UNKNOWN) }
         );
+    }
+
+    #[test]
+    fn only_a_server_that_flushes_and_says_so_can_be_waited_for() {
+        let info = |version: &str| format!("# Server\r\nredis_version:{version}\r\nrun_id:4f\r\n");
+        let strongest = |log, flush: &str, info: &str| {
+            let run = run_of(info).map(ToOwned::to_owned);
+            let reports_flushes = reports_flushes(info);
+            ReportedSettings { reports_flushes, run, ..settings(log, flush, "noeviction") }
+                .rating()
+                .strongest
+        };
+        for (version, expected) in [
+            ("7.2.0", Durability::PowerLoss),
+            ("8.0.1", Durability::PowerLoss),
+            ("10.1", Durability::PowerLoss),
+            ("7.0.15", Durability::ProcessCrash),
+            ("6.9.9", Durability::ProcessCrash),
+            ("", Durability::ProcessCrash),
+        ] {
+            assert_eq!(strongest(Some(true), "everysec", &info(version)), expected, "{version}");
+        }
+        assert_eq!(
+            strongest(Some(true), "everysec", "redis_version:8.0"),
+            Durability::ProcessCrash
+        );
+        assert_eq!(strongest(Some(true), "no", &info("8.0")), Durability::ProcessCrash);
+        assert_eq!(strongest(Some(false), "everysec", &info("8.0")), Durability::Server);
+        assert_eq!(strongest(None, "everysec", &info("8.0")), Durability::Server);
     }
 }

@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use context_core::Error;
 
 use crate::checksums;
+use crate::config::RedisConfig;
 use crate::connections::Connection;
+use crate::connections::flush::Flushes;
+use crate::connections::server::ServerRating;
 use crate::error::Result;
 use crate::keys::Keys;
 
@@ -33,15 +36,25 @@ pub(crate) struct Shared {
     pub(crate) keys: Keys,
     /// In milliseconds, 0 for no expiry.
     pub(crate) ttl: u64,
+    pub(crate) server: ServerRating,
+    pub(crate) flushes: Flushes,
     /// The number of this handle of the store, which makes its versions unique.
     handle: u64,
     writes: AtomicU64,
 }
 
 impl Shared {
-    /// Returns the state of the handle with this number. `ttl` is in milliseconds, 0 for no expiry.
-    pub(crate) fn new(connection: Connection, keys: Keys, ttl: u64, handle: u64) -> Self {
-        Self { connection, keys, ttl, handle, writes: AtomicU64::new(0) }
+    /// Returns the state of the handle with this number, and of servers with these settings and
+    /// runs.
+    pub(crate) fn new(
+        connection: Connection,
+        config: RedisConfig,
+        handle: u64,
+        (server, runs): (ServerRating, Vec<String>),
+    ) -> Self {
+        let (keys, ttl) = (Keys::new(&config.prefix), config.ttl_millis());
+        let flushes = Flushes::new(config, runs);
+        Self { connection, keys, ttl, server, flushes, handle, writes: AtomicU64::new(0) }
     }
 
     /// Returns a version that no chat ever had.

@@ -38,7 +38,23 @@ struct StoredOutcome {
     head: Option<MessageId>,
 }
 
+/// Commits, and waits until the server has flushed the commit if it asks for more than the server
+/// does by itself.
 pub(crate) async fn commit(shared: &Shared, commit: &Commit) -> Result<CommitOutcome> {
+    shared.server.strongest.check_commit(commit)?;
+    if commit.durability.is_none_or(|asked| asked <= shared.server.durability) {
+        return write_commit(shared, commit).await;
+    }
+    let known = shared.flushes.known_runs();
+    let outcome = write_commit(shared, commit).await?;
+    // A commit that is known already was perhaps written without waiting.
+    if let CommitOutcome::Applied(_) | CommitOutcome::Replayed(_) = &outcome {
+        shared.flushes.wait(&shared.keys.chat(&commit.chat), known).await?;
+    }
+    Ok(outcome)
+}
+
+async fn write_commit(shared: &Shared, commit: &Commit) -> Result<CommitOutcome> {
     let nodes = commit.nodes.iter().chain(changes(commit).map(|(node, _)| node));
     let nodes = nodes.map(|node| node.body().bytes().len());
     let bytes = nodes

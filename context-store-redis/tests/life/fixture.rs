@@ -34,10 +34,18 @@ impl RedisFixture {
     /// Opens a store on a server of its own, for tests that would affect other users of a server.
     /// Prints a note if none can be started.
     pub(crate) async fn alone() -> Option<(Redis, Self)> {
+        Self::alone_with(RedisOptions::new(), |config| config).await
+    }
+
+    /// Opens a store on a server of its own with these options.
+    pub(crate) async fn alone_with(
+        options: RedisOptions,
+        change: impl FnOnce(RedisConfig) -> RedisConfig,
+    ) -> Option<(Redis, Self)> {
         let _wanted = context_conformance::server_url("CONTEXT_TEST_REDIS_URL")?;
-        match Redis::start(RedisOptions::new()) {
+        match Redis::start(options) {
             Ok(server) => {
-                let fixture = Self::at(&server.url(), |config| config).await;
+                let fixture = Self::at(&server.url(), change).await;
                 Some((server, fixture))
             }
             Err(error @ ServerError::NotInstalled { .. }) => {

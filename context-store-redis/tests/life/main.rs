@@ -10,6 +10,7 @@
 mod blobs_and_streams;
 mod contention;
 mod damage;
+mod durability;
 mod fixture;
 mod loss;
 mod memories;
