@@ -1,6 +1,7 @@
 //! The table of cases, one module per group. Every table must be listed here, which a test checks.
 
 mod amend;
+mod asked_durability;
 mod blob_references;
 mod blobs;
 mod branches;
@@ -92,6 +93,7 @@ const GROUPS: &[&[Case]] = &[
     cancel::CASES,
     fault::CASES,
     durability::CASES,
+    asked_durability::CASES,
     processes::CASES,
     kill::CASES,
     maintenance::CASES,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use context_core::store::{Branch, ChatPatch, Commit, CommitOutcome, ForkName, Target};
-use context_core::{BranchName, ChatRef, Encoded, Node, Result, Store};
+use context_core::{BranchName, ChatRef, Encoded, Error, ErrorKind, Node, Result, Store};
 use tokio::task::yield_now;
 
 use crate::fault::Fault;
-use crate::mutant::{BrokenStore, lock};
+use crate::mutant::{BrokenStore, OWN_DURABILITY, lock};
 
 impl BrokenStore {
     /// Commits at the head, wherever that is.
@@ -42,6 +42,34 @@ impl BrokenStore {
         let mut spoilt = Node::from_encoded(node.id.clone(), node.kind, node.created_at, body);
         spoilt.tokens = node.tokens;
         Arc::new(spoilt)
+    }
+
+    /// Commits to the store in memory, which gives no durability, as if it did.
+    pub(crate) async fn durable_commit(&self, mut commit: Commit) -> Result<CommitOutcome> {
+        let checked = OWN_DURABILITY.check_commit(&commit);
+        match self.fault {
+            Fault::ClaimsAnyDurability => {}
+            Fault::RefusesDurabilityTooLate if checked.is_err() => {
+                let _written =
+                    self.broken_commit(Commit { durability: None, ..commit.clone() }).await?;
+                checked?;
+            }
+            Fault::GivesItsOwnDurabilityOnly
+                if commit.durability.is_some_and(|asked| asked < OWN_DURABILITY) =>
+            {
+                return Err(Error::new(ErrorKind::Unsupported, "commit", "too weak"));
+            }
+            Fault::ComparesDurability => {
+                checked?;
+                let known = *lock(&self.asked).entry(commit.digest()).or_insert(commit.durability);
+                if known != commit.durability {
+                    return Err(Error::invalid("commit", "the key belongs to another commit"));
+                }
+            }
+            _ => checked?,
+        }
+        commit.durability = None;
+        self.broken_commit(commit).await
     }
 
     pub(crate) async fn broken_commit(&self, mut commit: Commit) -> Result<CommitOutcome> {

@@ -94,6 +94,14 @@ pub(crate) enum Fault {
     LetsOldOwnersCommit,
     /// Applies commits without a lease while one is in force.
     CommitsPastLeases,
+    /// Acknowledges commits that ask for more than the store can give.
+    ClaimsAnyDurability,
+    /// Refuses commits that ask for too much after writing them.
+    RefusesDurabilityTooLate,
+    /// Refuses commits that ask for less than the store's own durability.
+    GivesItsOwnDurabilityOnly,
+    /// Takes a repeated commit with another durability for another commit.
+    ComparesDurability,
     LosesEmptyChunks,
     PrunesWhatRuns,
     /// Writes to a round at any revision.

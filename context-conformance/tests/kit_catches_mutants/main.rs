@@ -99,6 +99,11 @@ caught! {
     CreatingBeginsAnew => "streams::created_once";
     LetsOldOwnersCommit => "leases::a_commit_under_a_lost_lease_writes_nothing";
     CommitsPastLeases => "leases::a_writer_without_a_lease_is_refused_while_one_is_in_force";
+    ClaimsAnyDurability => "asked_durability::more_than_the_strongest_is_refused_and_writes_nothing";
+    RefusesDurabilityTooLate => "asked_durability::more_than_the_strongest_is_refused_and_writes_nothing";
+    GivesItsOwnDurabilityOnly => "asked_durability::everything_up_to_the_strongest_is_granted",
+        "asked_durability::sixteen_writers_ask_for_different_ones";
+    ComparesDurability => "asked_durability::a_repeated_commit_is_a_replay_whatever_it_asks_for";
     LosesEmptyChunks => "stream_reads::chunks_come_back_byte_for_byte";
     PrunesWhatRuns => "stream_removal::pruned_by_when_they_ended";
     IgnoresRevisions => "rounds::a_stale_commit_is_a_conflict", "round_races::one_of_sixteen_commits_is_applied",

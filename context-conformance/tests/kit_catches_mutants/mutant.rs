@@ -62,6 +62,8 @@ pub(crate) struct BrokenStore {
     /// Data of memories that should have been removed.
     pub(crate) stale: Mutex<Stale>,
     title: Mutex<Option<String>>,
+    /// The durability that each digest of a commit was written with.
+    pub(crate) asked: Mutex<HashMap<[u8; 32], Option<Durability>>>,
     counter: AtomicUsize,
 }
 
@@ -83,6 +85,7 @@ impl BrokenStore {
             reads_of_halves: AtomicUsize::new(0),
             stale: Mutex::default(),
             title: Mutex::default(),
+            asked: Mutex::default(),
             counter: AtomicUsize::new(0),
         }
     }
@@ -111,13 +114,16 @@ impl BrokenStore {
     }
 }
 
+/// The durability of every mutant.
+pub(crate) const OWN_DURABILITY: Durability = Durability::ProcessCrash;
+
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no holder panics")
 }
 
 impl Store for Mutant {
     fn info(&self) -> StoreInfo {
-        StoreInfo::new("mutant", Durability::ProcessCrash, true)
+        StoreInfo::new("mutant", OWN_DURABILITY, true)
     }
 
     fn history(&self) -> &dyn HistoryStore {
@@ -257,7 +263,7 @@ impl HistoryStore for BrokenStore {
     }
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
-        self.broken_commit(commit).await
+        self.durable_commit(commit).await
     }
 
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
