@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::model::{LanguageModel, ModelCodec};
+use context_core::store::Durability;
 use context_core::{
     ChatId, ChatRef, Clock, Error, ErrorKind, IdGenerator, Renderer, Result, Store, UserId,
 };
@@ -89,6 +90,7 @@ struct Parts {
     limits: TurnLimits,
     history_tools: bool,
     freeze_prompt: bool,
+    durability: Option<Durability>,
     trajectories: Option<Trajectories>,
     portraits: Option<Portraits>,
     portrait_limit: Duration,

@@ -24,6 +24,7 @@ mod lease;
 mod left_branch;
 mod loads;
 mod navigate;
+mod new_commit;
 mod pending;
 mod pins;
 mod prompt;
@@ -47,7 +48,7 @@ pub use compaction::Compaction;
 use context_core::base::{CommitKey, DiagnosticCode, FragmentId, Severity};
 use context_core::fragment::FragmentContent;
 use context_core::message::WrittenIn;
-use context_core::store::{HistoryStore, Lease, StoredFragment};
+use context_core::store::{Durability, HistoryStore, Lease, StoredFragment};
 use context_core::{
     BranchName, ChatRef, Clock, CodecRegistry, Diagnostic, Error, Fragment, IdGenerator, MessageId,
     Renderer, Result, Store,
@@ -178,6 +179,7 @@ struct Parts {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     conflict: ConflictPolicy,
+    durability: Option<Durability>,
     load_concurrency: usize,
     cache: Option<Arc<dyn SharedViews>>,
 }

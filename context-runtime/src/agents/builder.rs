@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::model::{LanguageModel, ModelCodec};
+use context_core::store::Durability;
 use context_core::{Clock, ErrorKind, IdGenerator, MemoryProvider, Renderer, Store};
 use context_trajectory::Trajectories;
 use context_trajectory::portraits::Portraits;
@@ -43,6 +44,7 @@ pub struct AgentsBuilder {
     limits: TurnLimits,
     history_tools: bool,
     freeze_prompt: bool,
+    durability: Option<Durability>,
     record: bool,
     portraits: Option<Portraits>,
     portrait_limit: Duration,
@@ -67,6 +69,7 @@ impl AgentsBuilder {
             limits: TurnLimits::default(),
             history_tools: false,
             freeze_prompt: false,
+            durability: None,
             record: true,
             portraits: None,
             portrait_limit: Duration::from_secs(10),
@@ -109,6 +112,14 @@ impl AgentsBuilder {
     /// stays valid while fragments change. Default: no.
     pub fn freeze_prompt(mut self, freeze: bool) -> Self {
         self.freeze_prompt = freeze;
+        self
+    }
+
+    /// Sets the [durability](crate::ContextEngineBuilder::durability) that each commit of a chat
+    /// asks for. Default: as the store is configured. Rounds of trajectories are as durable as the
+    /// store is configured.
+    pub fn durability(mut self, durability: impl Into<Option<Durability>>) -> Self {
+        self.durability = durability.into();
         self
     }
 
@@ -257,6 +268,7 @@ impl AgentsBuilder {
             limits: self.limits,
             history_tools: self.history_tools,
             freeze_prompt: self.freeze_prompt,
+            durability: self.durability,
             trajectories,
             portraits: self.portraits,
             portrait_limit: self.portrait_limit,

@@ -51,6 +51,7 @@ impl AgentChat {
             .chat(chat.chat.clone())
             .shared_renderer(Arc::clone(&parts.renderer))
             .freeze_prompt(parts.freeze_prompt)
+            .durability(parts.durability)
             .shared_environment(Arc::clone(&parts.clock), Arc::clone(&parts.ids));
         if let Some(branch) = branch {
             engine = engine.branch(branch);

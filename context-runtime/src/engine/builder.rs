@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::base::limits;
-use context_core::store::{ChatPatch, Created, NewChat};
+use context_core::store::{ChatPatch, Created, Durability, NewChat};
 use context_core::{
     BranchName, ChatId, ChatRef, Clock, CodecRegistry, Error, IdGenerator, Metadata, Renderer,
     Result, Store, UserId,
@@ -44,6 +44,7 @@ impl ContextEngineBuilder {
             clock: Arc::new(SystemClock),
             ids: Arc::new(Uuid7Ids),
             conflict: ConflictPolicy::default(),
+            durability: None,
             load_concurrency: DEFAULT_CONCURRENCY,
             cache: None,
         };
@@ -165,6 +166,17 @@ impl ContextEngineBuilder {
     /// after messages it has not seen.
     pub fn on_conflict(mut self, policy: ConflictPolicy) -> Self {
         self.parts.conflict = policy;
+        self
+    }
+
+    /// Sets the durability that each commit of the engine asks for: saves, edits, pins and new
+    /// branches. Default: as the store is configured. A save that asks for more than the store
+    /// [can give](context_core::store::StoreInfo::strongest) is refused with a
+    /// [`DurabilityRefusal`](context_core::store::DurabilityRefusal), and what is pending stays
+    /// pending. Everything else that an engine writes, such as the chat itself and its metadata, is
+    /// as durable as the store is configured.
+    pub fn durability(mut self, durability: impl Into<Option<Durability>>) -> Self {
+        self.parts.durability = durability.into();
         self
     }
 

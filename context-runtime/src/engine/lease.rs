@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use context_core::base::LeaseOwner;
-use context_core::store::{Commit, Lease, LeaseClaim, LeaseOutcome, LeaseStore, Target};
+use context_core::store::{Lease, LeaseClaim, LeaseOutcome, LeaseStore};
 use context_core::{Error, ErrorKind, Result};
 
 use super::ContextEngine;
@@ -46,12 +46,6 @@ impl ContextEngine {
         let released = leases.release_lease(&self.chat, number, now).await?;
         self.lease = None;
         Ok(released)
-    }
-
-    /// Returns a commit to the chat at this time, under the engine's lease.
-    pub(super) fn new_commit(&self, target: Target) -> Commit {
-        let lease = self.lease.as_ref().map(|lease| lease.number);
-        Commit { lease, ..Commit::new(self.chat.clone(), target, self.parts.clock.now()) }
     }
 
     fn leases(&self, operation: &'static str) -> Result<&dyn LeaseStore> {

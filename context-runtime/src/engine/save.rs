@@ -110,9 +110,10 @@ impl ContextEngine {
     async fn save_pending(&mut self, edits: Edits) -> Result<Saved> {
         if let Some(mut earlier) = self.in_flight.clone() {
             // Sent again under the lease and at the time of now: with those of then, it would be
-            // refused for a lease that has ended since.
-            let Commit { lease, at, .. } = self.new_commit(earlier.commit.target.clone());
-            (earlier.commit.lease, earlier.commit.at) = (lease, at);
+            // refused for a lease that has ended since. The durability may have been set since.
+            let now = self.new_commit(earlier.commit.target.clone());
+            (earlier.commit.lease, earlier.commit.at) = (now.lease, now.at);
+            earlier.commit.durability = now.durability;
             // The reason for a refusal is found again below, with what is pending now.
             match self.send(earlier.clone()).await? {
                 CommitOutcome::Applied(committed) => self.absorb(&earlier, &committed),

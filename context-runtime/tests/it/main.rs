@@ -23,6 +23,7 @@ mod compactions;
 mod compactions_removed;
 mod conflicts;
 mod curate;
+mod durability;
 mod edits;
 mod erasure;
 #[cfg(feature = "instructions")]
