@@ -19,7 +19,7 @@ pub(crate) enum Action {
     Rename(BranchName, BranchName, Timestamp),
     DeleteBranch(BranchName, Option<MessageId>, Timestamp),
     Checkpoint(Checkpoint),
-    DeleteCheckpoint(CheckpointName),
+    DeleteCheckpoint(CheckpointName, Timestamp),
     /// Deletes the chat if it is idle since then, and if so creates it again.
     DeleteChat {
         idle_since: Timestamp,
@@ -62,8 +62,8 @@ impl Action {
             Self::Checkpoint(set) => Answer::Set(
                 history.set_checkpoint(chat, &set.name, &set.message, set.created_at).await?,
             ),
-            Self::DeleteCheckpoint(name) => {
-                Answer::Was(history.delete_checkpoint(chat, name).await?)
+            Self::DeleteCheckpoint(name, at) => {
+                Answer::Was(history.delete_checkpoint(chat, name, *at).await?)
             }
             Self::DeleteChat { idle_since, at } => {
                 let deleted = history.delete_chat(chat, Some(*idle_since)).await?;
@@ -99,7 +99,7 @@ impl Action {
             Self::Checkpoint(set) => {
                 known(model.set_checkpoint(set.clone())).map(|_| Answer::Set(set.clone()))
             }
-            Self::DeleteCheckpoint(name) => Ok(Answer::Was(model.delete_checkpoint(name))),
+            Self::DeleteCheckpoint(name, at) => Ok(Answer::Was(model.delete_checkpoint(name, *at))),
             Self::DeleteChat { idle_since, at } => {
                 let idle = model.chat.updated_at <= *idle_since;
                 if idle {

@@ -38,6 +38,8 @@ pub enum Requires {
     Maintenance,
     /// [`FragmentLogStore`](context_core::store::FragmentLogStore).
     FragmentLog,
+    /// [`RefLogStore`](context_core::store::RefLogStore).
+    RefLog,
     /// [`SearchStore`](context_core::store::SearchStore).
     Search,
     /// [`BlobStore`](context_core::store::BlobStore).

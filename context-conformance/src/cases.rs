@@ -33,6 +33,7 @@ mod model;
 mod processes;
 mod read;
 mod redact;
+mod ref_log;
 mod removal;
 mod round_listing;
 mod round_messages;
@@ -66,6 +67,7 @@ const GROUPS: &[&[Case]] = &[
     search_hits::CASES,
     fragments::CASES,
     fragment_log::CASES,
+    ref_log::CASES,
     blobs::CASES,
     blob_references::CASES,
     streams::CASES,

@@ -56,7 +56,7 @@ impl Life {
             same(
                 format!("the chat after {did}"),
                 &seen.as_ref(),
-                &Some(&self.script.model.visible()),
+                &Some(&self.script.model.visible(self.view.store.ref_log().is_some())),
             )?;
             self.look_at_edition(&did).await?;
         }

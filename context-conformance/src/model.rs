@@ -10,7 +10,7 @@ use context_core::base::{CheckpointName, CommitKey};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, Chat, ChatSummary, Checkpoint, Commit, CommitOutcome, Committed,
-    Revision, StoredFragment, Target,
+    RefChange, RefLog, Revision, StoredFragment, Target,
 };
 use context_core::{BranchName, Chain, ErrorKind, MessageId, Node, Timestamp};
 
@@ -25,6 +25,7 @@ pub(crate) struct Model {
     revisions: BTreeMap<MessageId, Vec<Revision>>,
     checkpoints: BTreeMap<CheckpointName, Checkpoint>,
     pub(crate) fragments: Vec<StoredFragment>,
+    refs: RefLog,
     keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
     /// The number of times that stored messages were changed or removed.
     pub(crate) changes: u64,
@@ -43,6 +44,7 @@ impl Model {
             revisions: BTreeMap::new(),
             checkpoints: BTreeMap::new(),
             fragments: Vec::new(),
+            refs: RefLog::default(),
             keys: BTreeMap::new(),
             changes: 0,
         }
@@ -67,7 +69,8 @@ impl Model {
         path
     }
 
-    pub(crate) fn visible(&self) -> VisibleChat {
+    /// Returns what a store shows, with the log of references if the store keeps one.
+    pub(crate) fn visible(&self, has_ref_log: bool) -> VisibleChat {
         let mut branches = self.branches.clone();
         let changed = self
             .messages
@@ -92,23 +95,34 @@ impl Model {
             revisions: changed.map(revisions).collect(),
             checkpoints: self.checkpoints.values().cloned().collect(),
             fragments: self.fragments.clone(),
+            refs: has_ref_log.then(|| self.refs.clone()),
         }
     }
 
     pub(crate) fn set_checkpoint(&mut self, checkpoint: Checkpoint) -> bool {
         let known = self.messages.contains_key(&checkpoint.message);
         if known {
-            self.chat.updated_at = checkpoint.created_at;
-            self.checkpoints.insert(checkpoint.name.clone(), checkpoint);
-            self.prune();
+            let (name, to, at) =
+                (checkpoint.name.clone(), checkpoint.message.clone(), checkpoint.created_at);
+            self.chat.updated_at = at;
+            let from = self.checkpoints.insert(name.clone(), checkpoint).map(|old| old.message);
+            let messages = self.prune();
+            if from.as_ref() != Some(&to) {
+                self.refs
+                    .push(at, RefChange::CheckpointSet { checkpoint: name, from, to, messages });
+            }
         }
         known
     }
 
-    pub(crate) fn delete_checkpoint(&mut self, name: &CheckpointName) -> bool {
-        let known = self.checkpoints.remove(name).is_some();
-        self.prune();
-        known
+    pub(crate) fn delete_checkpoint(&mut self, name: &CheckpointName, at: Timestamp) -> bool {
+        self.chat.updated_at = at;
+        let Some(Checkpoint { message: from, .. }) = self.checkpoints.remove(name) else {
+            return false;
+        };
+        let (checkpoint, messages) = (name.clone(), self.prune());
+        self.refs.push(at, RefChange::CheckpointDeleted { checkpoint, from, messages });
+        true
     }
 
     pub(crate) fn rename(
@@ -127,6 +141,9 @@ impl Model {
             .for_each(|branch| branch.name = to.clone());
         if self.chat.active == *from {
             self.chat.active = to.clone();
+        }
+        if from != to {
+            self.refs.push(at, RefChange::BranchRenamed { from: from.clone(), to: to.clone() });
         }
         self.chat.updated_at = at;
         Ok(())
@@ -147,7 +164,9 @@ impl Model {
         }
         self.branches.retain(|branch| branch.name != *name);
         self.chat.updated_at = at;
-        Ok(BranchDeletion::Deleted { messages: self.prune() })
+        let (branch, messages) = (name.clone(), self.prune());
+        self.refs.push(at, RefChange::BranchDeleted { branch, head: actual, messages });
+        Ok(BranchDeletion::Deleted { messages })
     }
 
     /// Removes every message that is on no path to a head or checkpoint. Returns their number.
@@ -167,10 +186,17 @@ impl Model {
     pub(crate) fn activate(&mut self, name: &BranchName, at: Timestamp) -> bool {
         let known = self.branch(name).is_some();
         if known {
-            self.chat.active = name.clone();
+            self.make_active(name, at);
             self.chat.updated_at = at;
         }
         known
+    }
+
+    fn make_active(&mut self, name: &BranchName, at: Timestamp) {
+        let from = std::mem::replace(&mut self.chat.active, name.clone());
+        if from != *name {
+            self.refs.push(at, RefChange::BranchActivated { from, to: name.clone() });
+        }
     }
 
     pub(crate) fn put_fragments(&mut self, new: &[StoredFragment]) {
@@ -250,14 +276,20 @@ impl Model {
         if let Some(name) = &name {
             if self.branch(name).is_none() {
                 self.branches.push(Branch::new(name.clone(), None, 0, false, commit.at));
+                let (branch, from) = (name.clone(), commit.base().cloned());
+                self.refs.push(commit.at, RefChange::BranchCreated { branch, from });
             }
             let length = self.path(head.as_ref()).len() as u64;
             for branch in self.branches.iter_mut().filter(|branch| branch.name == *name) {
                 (branch.head, branch.length) = (head.clone(), length);
             }
             if matches!(commit.target, Target::Fork { activate: true, .. }) {
-                self.chat.active = name.clone();
+                self.make_active(name, commit.at);
             }
+        }
+        if !commit.redactions.is_empty() {
+            let messages = commit.redactions.len() as u64;
+            self.refs.push(commit.at, RefChange::MessagesRedacted { messages });
         }
         let committed = Committed::new(name.clone(), name.and(head));
         if let Some(key) = &commit.key {

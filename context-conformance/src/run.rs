@@ -129,6 +129,7 @@ async fn lacks(context: &CaseContext, requires: Requires) -> Option<Verdict> {
             (!claimed || context.location("ability").is_err(), claimed, ability)
         }
         Requires::FragmentLog => (store.fragment_log().is_none(), false, "a fragment log"),
+        Requires::RefLog => (store.ref_log().is_none(), false, "a log of references"),
         Requires::Search => (store.search().is_none(), false, "search"),
         Requires::Blobs => (store.blobs().is_none(), false, "blobs"),
         Requires::Streams => (store.streams().is_none(), false, "streams"),

@@ -122,7 +122,9 @@ impl Script {
                 let message = self.message(message).unwrap_or_else(|| "ghost".into());
                 Action::Checkpoint(Checkpoint::new(format!("cp{name}").into(), message, at))
             }
-            Step::DeleteCheckpoint { name } => Action::DeleteCheckpoint(format!("cp{name}").into()),
+            Step::DeleteCheckpoint { name } => {
+                Action::DeleteCheckpoint(format!("cp{name}").into(), at)
+            }
             Step::Repeat { back } => {
                 let commit = self.commits.iter().rev().nth(back)?.clone();
                 self.commit(Commit { at, ..commit })

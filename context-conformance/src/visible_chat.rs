@@ -2,7 +2,7 @@
 
 use context_core::message::PlacedNode;
 use context_core::store::{
-    Branch, ChainEnd, ChatQuery, ChatSummary, Checkpoint, Revision, StoredFragment, Window,
+    Branch, ChainEnd, ChatQuery, ChatSummary, Checkpoint, RefLog, Revision, StoredFragment, Window,
 };
 use context_core::{BranchName, Chain, MessageId};
 
@@ -19,6 +19,8 @@ pub(crate) struct VisibleChat {
     pub(crate) revisions: Vec<(MessageId, Vec<Revision>)>,
     pub(crate) checkpoints: Vec<Checkpoint>,
     pub(crate) fragments: Vec<StoredFragment>,
+    /// The log of references, if the store keeps one.
+    pub(crate) refs: Option<RefLog>,
 }
 
 impl VisibleChat {
@@ -44,7 +46,20 @@ impl VisibleChat {
         }
         let checkpoints = history.checkpoints(chat).await?;
         let fragments = fixture.fragments().fragments(chat).await?;
-        Ok(Some(Self { summary, branches, chains, messages, revisions, checkpoints, fragments }))
+        let refs = match fixture.store.ref_log() {
+            Some(log) => Some(log.ref_log(chat).await?),
+            None => None,
+        };
+        Ok(Some(Self {
+            summary,
+            branches,
+            chains,
+            messages,
+            revisions,
+            checkpoints,
+            fragments,
+            refs,
+        }))
     }
 }
 

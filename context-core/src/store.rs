@@ -10,6 +10,7 @@ mod history;
 mod lease;
 mod maintenance;
 mod memory;
+mod ref_log;
 mod search;
 mod stream;
 mod trajectory;
@@ -40,6 +41,7 @@ pub use memory::{
     Bm25, MemoriesFound, MemoryExpected, MemoryFind, MemoryHit, MemoryList, MemoryOutcome,
     MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, check_memory_writes,
 };
+pub use ref_log::{RefChange, RefLog, RefLogEntry, RefLogStore};
 pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore, Snippet};
 pub use stream::{
     AppendPosition, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
@@ -143,6 +145,11 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Returns the ability for earlier versions of persisted fragments, if the store has it.
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        None
+    }
+
+    /// Returns the ability for the log of branches and checkpoints, if the store has it.
+    fn ref_log(&self) -> Option<&dyn RefLogStore> {
         None
     }
 

@@ -18,11 +18,12 @@ pub use context_core::store::{
     FragmentLogStore, FragmentStore, FragmentVersion, HistoryStore, Lease, LeaseClaim,
     LeaseOutcome, LeaseRefusal, LeaseStore, Maintenance, MemoriesFound, MemoryExpected, MemoryFind,
     MemoryHit, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryStats, MemoryWrite,
-    MemoryWritten, MessageNode, NewBlob, NewChat, Page, PageWalk, RecordOutcome, Revision,
-    RoundCommit, RoundPrune, RoundQuery, RoundsPruned, SearchHit, SearchQuery, SearchScope,
-    SearchStore, Snippet, StoreInfo, StoredFragment, StoredStream, StreamAppend, StreamClaim,
-    StreamEnd, StreamOutcome, StreamPart, StreamPrune, StreamState, StreamStore, StreamsPruned,
-    Target, TitleChange, TrajectoryStore, Vacuumed, Window,
+    MemoryWritten, MessageNode, NewBlob, NewChat, Page, PageWalk, RecordOutcome, RefChange, RefLog,
+    RefLogEntry, RefLogStore, Revision, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
+    SearchHit, SearchQuery, SearchScope, SearchStore, Snippet, StoreInfo, StoredFragment,
+    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune,
+    StreamState, StreamStore, StreamsPruned, Target, TitleChange, TrajectoryStore, Vacuumed,
+    Window,
 };
 pub use context_core::{Chain, Node};
 pub use context_store_kit::ChatState;

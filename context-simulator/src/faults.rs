@@ -3,6 +3,7 @@
 mod fragment_log;
 mod memories;
 mod plan;
+mod ref_log;
 mod rounds;
 mod store;
 mod streams;

@@ -11,8 +11,8 @@ use context_core::base::{BlobId, StreamId, limits};
 use context_core::store::{
     Blob, BlobPrune, BlobStore, BlobsPruned, CheckReport, Cursor, Durability, Erasure,
     FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
-    NewBlob, Page, SearchStore, StoreInfo, StoredStream, StreamAppend, StreamClaim, StreamOutcome,
-    StreamPart, StreamPrune, StreamStore, StreamsPruned, TrajectoryStore,
+    NewBlob, Page, RefLogStore, SearchStore, StoreInfo, StoredStream, StreamAppend, StreamClaim,
+    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, TrajectoryStore,
 };
 use context_core::{CancelSignal, ChatRef, Error, ErrorKind, Result, Store, Timestamp, UserId};
 use context_store_kit::{ChatState, StateBacked, StateStore};
@@ -63,6 +63,10 @@ impl Store for InMemoryStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    fn ref_log(&self) -> Option<&dyn RefLogStore> {
+        Some(&self.0)
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {

@@ -26,7 +26,8 @@ use context_core::base::{CheckpointName, CommitKey, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, ChainEnd, Chat, ChatPatch, ChatSize, ChatSummary, Checkpoint, Committed, Cursor,
-    Finding, FragmentLog, Lease, LeaseClaim, LeaseOutcome, Page, Revision, StoredFragment, Window,
+    Finding, FragmentLog, Lease, LeaseClaim, LeaseOutcome, Page, RefLog, Revision, StoredFragment,
+    Window,
 };
 use context_core::{BranchName, Chain, Error, MessageId, Result, Timestamp};
 
@@ -67,6 +68,7 @@ pub struct ChatState {
     checkpoints: BTreeMap<CheckpointName, Checkpoint>,
     fragments: Vec<StoredFragment>,
     fragment_log: FragmentLog,
+    ref_log: RefLog,
     /// The digests and results of commits with a key.
     keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
     lease: Option<Lease>,
@@ -89,6 +91,7 @@ impl ChatState {
             checkpoints: BTreeMap::new(),
             fragments: Vec::new(),
             fragment_log: FragmentLog::default(),
+            ref_log: RefLog::default(),
             keys: BTreeMap::new(),
             lease: None,
         }

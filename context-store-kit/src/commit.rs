@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use context_core::base::limits;
 use context_core::message::{NodeKind, PlacedNode};
-use context_core::store::{Chat, Commit, CommitOutcome, Committed, ForkName, Lease, Target};
+use context_core::store::{
+    Chat, Commit, CommitOutcome, Committed, ForkName, Lease, RefChange, Target,
+};
 use context_core::{BranchName, Error, MessageId, Node, Result, Timestamp};
 
 const OPERATION: &str = "commit";
@@ -34,7 +36,7 @@ pub struct CommitFacts<P> {
     pub head: BranchHead,
     /// The names of all branches. Looked up only for [`Target::Fork`].
     pub names: Vec<BranchName>,
-    /// The chat. Looked up only if the commit has a patch.
+    /// The chat. Looked up only if [`needs_chat`] says so.
     pub chat: Option<Chat>,
     /// The last lease of the chat. A store without leases looks up none, so that a commit with a
     /// lease is refused.
@@ -86,6 +88,8 @@ pub struct CommitPlan<P> {
     pub patched: Option<Chat>,
     /// The digest to store with the commit's key, if the commit has one.
     pub digest: Option<[u8; 32]>,
+    /// The entries for the log of references, for stores that keep one.
+    pub refs: Vec<RefChange>,
 }
 
 /// Returns the messages that a store looks up for a commit: the new, the amended and the redacted
@@ -97,6 +101,12 @@ pub fn named_messages(commit: &Commit) -> impl Iterator<Item = &MessageId> + Clo
     };
     let nodes = commit.nodes.iter().chain(&commit.amendments).chain(&commit.redactions);
     nodes.map(|node| &node.id).chain(fork_point)
+}
+
+/// Whether a store looks up the chat for a commit: the commit has a patch, or makes a new branch
+/// the active one.
+pub fn needs_chat(commit: &Commit) -> bool {
+    commit.patch.is_some() || matches!(commit.target, Target::Fork { activate: true, .. })
 }
 
 /// Returns the new contents of stored messages: first the amendments, each with the time of the
@@ -233,6 +243,7 @@ pub fn decide_commit<P: Clone>(
     };
     let changed =
         changes(commit).map(|(node, _)| stored_message(&node.id)).collect::<Result<_>>()?;
+    let refs = ref_changes(commit, branch.as_ref(), chat.as_ref());
     let patched = match (&commit.patch, chat) {
         (Some(patch), Some(mut chat)) => {
             patch.apply(&mut chat)?;
@@ -243,7 +254,28 @@ pub fn decide_commit<P: Clone>(
     };
     let head = commit.nodes.last().map(|node| &node.id).or(commit.base()).cloned();
     let committed = Committed::new(branch, head);
-    Ok(CommitDecision::Write(CommitPlan { committed, changed, fork_point, patched, digest }))
+    Ok(CommitDecision::Write(CommitPlan { committed, changed, fork_point, patched, digest, refs }))
+}
+
+/// Returns the changes of references that a commit makes: the branch that it creates, and whether
+/// that branch becomes the active one. An append is none.
+fn ref_changes(
+    commit: &Commit,
+    branch: Option<&BranchName>,
+    chat: Option<&Chat>,
+) -> Vec<RefChange> {
+    let mut refs = Vec::new();
+    if let (Target::Fork { at, activate, .. }, Some(branch)) = (&commit.target, branch) {
+        refs.push(RefChange::BranchCreated { branch: branch.clone(), from: at.clone() });
+        if let Some(chat) = chat.filter(|_| *activate) {
+            let (from, to) = (chat.active.clone(), branch.clone());
+            refs.push(RefChange::BranchActivated { from, to });
+        }
+    }
+    if !commit.redactions.is_empty() {
+        refs.push(RefChange::MessagesRedacted { messages: commit.redactions.len() as u64 });
+    }
+    refs
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub use chat_state::ChatState;
 pub use check::check_chat_graph;
 pub use commit::{
     BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
-    plain_append,
+    needs_chat, plain_append,
 };
 pub use memory_words::MemoryWords;
 pub use state::{StateBacked, StateStore};

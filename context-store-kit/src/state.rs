@@ -158,6 +158,6 @@ pub trait StateStore: Send + Sync {
     }
 }
 
-/// The history, fragments, fragment log and search of a store that keeps each chat as one value.
+/// The history, fragments, logs, leases and search of a store that keeps each chat as one value.
 #[derive(Clone, Debug, Default)]
 pub struct StateBacked<S>(pub S);

@@ -2,14 +2,15 @@
 #![allow(dead_code, reason = "each layer needs other abilities")]
 
 use context_core::store::{
-    BlobStore, FragmentLogStore, Maintenance, MemoryRecordStore, SearchStore, StreamStore,
-    TrajectoryStore,
+    BlobStore, FragmentLogStore, Maintenance, MemoryRecordStore, RefLogStore, SearchStore,
+    StreamStore, TrajectoryStore,
 };
 use context_core::{Error, ErrorKind, Result, Store};
 
 /// Access to the optional abilities of the inner store. A missing ability is an error.
 pub(crate) trait Abilities {
     fn require_fragment_log(&self) -> Result<&dyn FragmentLogStore>;
+    fn require_ref_log(&self) -> Result<&dyn RefLogStore>;
     fn require_search(&self) -> Result<&dyn SearchStore>;
     fn require_blobs(&self) -> Result<&dyn BlobStore>;
     fn require_streams(&self) -> Result<&dyn StreamStore>;
@@ -21,6 +22,10 @@ pub(crate) trait Abilities {
 impl Abilities for dyn Store {
     fn require_fragment_log(&self) -> Result<&dyn FragmentLogStore> {
         self.fragment_log().ok_or_else(|| lacks("fragment_log"))
+    }
+
+    fn require_ref_log(&self) -> Result<&dyn RefLogStore> {
+        self.ref_log().ok_or_else(|| lacks("ref_log"))
     }
 
     fn require_search(&self) -> Result<&dyn SearchStore> {

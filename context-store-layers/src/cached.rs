@@ -12,7 +12,7 @@ use std::sync::Arc;
 use context_core::Store;
 use context_core::store::{
     BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    MemoryRecordStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
+    MemoryRecordStore, RefLogStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 
 use self::chains::CachedChains;
@@ -130,6 +130,10 @@ impl Store for CachedStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         self.0.inner.fragments()
+    }
+
+    fn ref_log(&self) -> Option<&dyn RefLogStore> {
+        self.0.inner.ref_log()
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {

@@ -18,6 +18,7 @@ macro_rules! operations {
             Chain chain, Messages messages, AllMessages all_messages, Revisions revisions,
             Fragments fragments, PutFragments put_fragments, RemoveFragment remove_fragment,
             FragmentLog fragment_log, ClearFragmentLog clear_fragment_log,
+            RefLog ref_log, ClearRefLog clear_ref_log,
             Search search,
             PutBlob put_blob, Blob blob, ReadBlob read_blob, Blobs blobs, RemoveBlob remove_blob,
             PruneBlobs prune_blobs,

@@ -8,7 +8,8 @@
 //! rounds; descriptions, texts and JSON of nodes and of their earlier versions; params of steps.
 //!
 //! These are readable for anyone with access to the backend: ids of users, chats, messages,
-//! fragments and streams; names of branches, checkpoints, commit keys and owners of leases; roles,
+//! fragments and streams; names of branches, checkpoints, commit keys and owners of leases, also in
+//! the log of references; roles,
 //! times, token counts, sizes; keys of metadata; and numbers that are
 //! [added](context_core::store::ChatPatch::add) to metadata, with the names of their fields,
 //! because the backend adds them. Of trajectories: labels, kinds, ids and authors of nodes; names
@@ -70,7 +71,7 @@ use std::sync::Arc;
 
 use context_core::store::{
     BlobStore, Finding, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    StoreInfo, StreamStore, TrajectoryStore,
+    RefLogStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{CancelSignal, ChatRef, Result, Store, UserId};
 
@@ -164,6 +165,10 @@ impl Store for EncryptedStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    fn ref_log(&self) -> Option<&dyn RefLogStore> {
+        self.0.inner.ref_log()
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {

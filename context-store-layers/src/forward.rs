@@ -157,10 +157,11 @@ macro_rules! forward {
     };
     (@ $s:ident $l:ident [$($d:tt)*] delete_checkpoint $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn delete_checkpoint(&self, chat: &ChatRef,
-                name: &CheckpointName) -> Result<bool> {
+            async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName,
+                at: Timestamp) -> Result<bool> {
                 let call = Call::of(Operation::DeleteCheckpoint, chat);
-                self.make_call(call, || self.inner().history().delete_checkpoint(chat, name)).await
+                self.make_call(call,
+                    || self.inner().history().delete_checkpoint(chat, name, at)).await
             }
         ] $($r)*);
     };
@@ -262,6 +263,26 @@ macro_rules! forward {
                 let call = Call::of(Operation::ClearFragmentLog, chat);
                 self.make_call(call, || async move {
                     self.inner().require_fragment_log()?.clear_fragment_log(chat).await }).await
+            }
+        ] $($r)*);
+    };
+
+    // RefLogStore
+    (@ $s:ident $l:ident [$($d:tt)*] ref_log $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn ref_log(&self, chat: &ChatRef) -> Result<RefLog> {
+                let call = Call::of(Operation::RefLog, chat);
+                self.make_call(call, || async move {
+                    self.inner().require_ref_log()?.ref_log(chat).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] clear_ref_log $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn clear_ref_log(&self, chat: &ChatRef) -> Result<u64> {
+                let call = Call::of(Operation::ClearRefLog, chat);
+                self.make_call(call, || async move {
+                    self.inner().require_ref_log()?.clear_ref_log(chat).await }).await
             }
         ] $($r)*);
     };

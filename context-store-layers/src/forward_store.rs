@@ -29,6 +29,10 @@ macro_rules! forward_store {
                     .map(|_| &self.0 as &dyn context_core::store::FragmentLogStore)
             }
 
+            fn ref_log(&self) -> Option<&dyn context_core::store::RefLogStore> {
+                self.0.inner().ref_log().map(|_| &self.0 as &dyn context_core::store::RefLogStore)
+            }
+
             fn search(&self) -> Option<&dyn context_core::store::SearchStore> {
                 self.0.inner().search().map(|_| &self.0 as &dyn context_core::store::SearchStore)
             }

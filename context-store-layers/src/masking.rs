@@ -269,6 +269,10 @@ impl Store for MaskingStore {
         &*self.0
     }
 
+    fn ref_log(&self) -> Option<&dyn context_core::store::RefLogStore> {
+        self.0.inner.ref_log()
+    }
+
     fn fragment_log(&self) -> Option<&dyn context_core::store::FragmentLogStore> {
         self.0.inner.fragment_log()
     }

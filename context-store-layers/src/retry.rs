@@ -45,7 +45,7 @@ use crate::forward_store::forward_store;
 /// | `rename_branch` | reads before: done if the earlier branch has the new name |
 /// | `delete_branch` | reads before: `Deleted` if the branch is gone and not renamed; `messages` is the decrease of the chat's size, which is inexact if others wrote |
 /// | `delete_checkpoint`, `remove_fragment`, `remove_stream` | reads before: true if it existed |
-/// | `clear_fragment_log` | repeated; counts what the last try removed |
+/// | `clear_fragment_log`, `clear_ref_log` | repeated; counts what the last try removed |
 /// | `put_blob` | the same |
 /// | `remove_blob` | reads before: what the blob was |
 /// | `prune_blobs`, `prune_streams` | repeated; counts what the last try removed |
@@ -197,6 +197,7 @@ forward! {
     }
 }
 forward! { FragmentLogStore for Shared: fragment_log clear_fragment_log; {} }
+forward! { RefLogStore for Shared: ref_log clear_ref_log; {} }
 forward! { SearchStore for Shared: search; {} }
 forward! {
     StreamStore for Shared:

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use context_core::store::{
     BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    MemoryRecordStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
+    MemoryRecordStore, RefLogStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Error, ErrorKind, Result, Store};
 
@@ -193,6 +193,10 @@ impl Store for SplitStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         self.0.main.fragments()
+    }
+
+    fn ref_log(&self) -> Option<&dyn RefLogStore> {
+        self.0.main.ref_log()
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {

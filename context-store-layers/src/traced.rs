@@ -66,6 +66,8 @@ use crate::forward_store::forward_store;
 /// | `context.store.remove_fragment` | | `done`, `none` |
 /// | `context.store.fragment_log` | `found.items`, `found.bytes` | `ok` |
 /// | `context.store.clear_fragment_log` | `found.items` | `ok` |
+/// | `context.store.ref_log` | `found.items` | `ok` |
+/// | `context.store.clear_ref_log` | `found.items` | `ok` |
 /// | `context.store.search` | `found.items` | `ok` |
 /// | `context.store.put_blob` | `sent.items`, `sent.bytes` | `ok` |
 /// | `context.store.blob` | `found.items` | `found`, `none` |
@@ -189,6 +191,7 @@ forward! {
 }
 forward! { FragmentStore for Shared: fragments put_fragments remove_fragment; {} }
 forward! { FragmentLogStore for Shared: fragment_log clear_fragment_log; {} }
+forward! { RefLogStore for Shared: ref_log clear_ref_log; {} }
 forward! { SearchStore for Shared: search; {} }
 forward! { BlobStore for Shared: put_blob blob read_blob blobs remove_blob prune_blobs; {} }
 forward! {

@@ -30,6 +30,7 @@ use crate::connections::{Pool, Session, Work};
 use crate::error::{Fault, Result};
 use crate::history::checkpoints;
 use crate::history::messages::{revision, runs_from};
+use crate::history::ref_log;
 use crate::values::numbers::{count, signed};
 use crate::values::place::{branch_of, own_of, place};
 use crate::values::rows::{lossy_text, message_id, weight};
@@ -234,6 +235,7 @@ async fn check_chat(
     let checkpoints = checkpoints::list(session, "check", chat).await?;
     fragments::list(session, no).await?;
     fragments::log::recorded(session, no).await?;
+    ref_log::of_chat(session, no).await?;
     leases::last(session, (no, chat)).await?;
     report.messages += found.nodes.len() as u64;
     let problems =
@@ -293,7 +295,7 @@ async fn check_counts(
     let row = session.only(query).await?;
     let mut found = |about: &str, problem: String| problems.push((about.to_owned(), problem));
     if row.try_get::<i64, _>(0)? != row.try_get::<i64, _>(1)? {
-        let problem = "the stored sum of branches, fragments, their versions, revisions, checkpoints and commit keys differs from the actual sum";
+        let problem = "the stored sum of branches, fragments, their versions, references, revisions, checkpoints and commit keys differs from the actual sum";
         found("layout", problem.to_owned());
     }
     if !row.try_get::<bool, _>(2)? {

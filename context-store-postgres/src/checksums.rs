@@ -75,6 +75,11 @@ pub(crate) fn fragment_version(chat: i64, version: &FragmentVersion, metadata: &
     }
 }
 
+/// The checksum of the row of an entry of the log of references, but for its change.
+pub(crate) fn ref_change(chat: i64, number: i64, at: i64) -> Checksum {
+    Checksum::of("ref_change").int(chat).int(number).int(at)
+}
+
 /// The checksum of an earlier revision of a message and of the time it was replaced.
 pub(crate) fn revision(message: &MessageId, replaced_at: Timestamp) -> Checksum {
     Checksum::of("revision").text(message.as_str()).int(replaced_at.as_micros())

@@ -64,6 +64,7 @@ pub(crate) mod blobs;
 pub(crate) mod fragment_versions;
 pub(crate) mod memories;
 pub(crate) mod pgvector;
+pub(crate) mod ref_log;
 pub(crate) mod rounds;
 pub(crate) mod streams;
 
@@ -208,7 +209,7 @@ statements! {
           WHERE c.chat = $2 AND n.pos >> 32 = $1), 0))";
     CUT_BRANCH = "UPDATE #branch SET own = $2 WHERE no = $1";
     DELETE_BRANCH = counted!("DELETE FROM #branch WHERE no = $1 RETURNING chat, -no AS n");
-    CHECKPOINT = "SELECT n.pos FROM #checkpoint c JOIN #node n ON n.chat = c.chat AND n.id = c.message
+    CHECKPOINT = "SELECT n.pos, c.message FROM #checkpoint c JOIN #node n ON n.chat = c.chat AND n.id = c.message
         WHERE c.chat = $1 AND c.name = $2";
     /// Returns a row of NULLs if the chat has no checkpoint.
     CHECKPOINTS = "SELECT k.name, k.message, k.created_at, k.sum FROM #chat c LEFT JOIN #checkpoint k ON k.chat = c.no
@@ -348,6 +349,7 @@ statements! {
     STRAYS_OF_CHATS = concat!(of_no_chat!("branch"), " UNION ALL ", of_no_chat!("revision"), " UNION ALL ",
         of_no_chat!("checkpoint"), " UNION ALL ", of_no_chat!("applied"), " UNION ALL ",
             of_no_chat!("fragment"), " UNION ALL ", of_no_chat!("fragment_version"), " UNION ALL ",
+        of_no_chat!("ref_change"), " UNION ALL ",
         of_no_chat!("blob_ref"), " UNION ALL ", of_no_chat!("stream"));
     /// The stored and the actual sum of a chat's rows other than messages, whether the chat is
     /// listed at the time of its last write, and the number of commit keys that disagree with their
@@ -355,6 +357,7 @@ statements! {
     CHAT_COUNTS = concat!("SELECT c.beside, (SELECT coalesce(sum(no), 0)::bigint FROM #branch WHERE chat = c.no)
           + (SELECT coalesce(sum(no), 0)::bigint FROM #fragment WHERE chat = c.no)
           + (SELECT coalesce(sum(number), 0)::bigint FROM #fragment_version WHERE chat = c.no)
+          + (SELECT coalesce(sum(number), 0)::bigint FROM #ref_change WHERE chat = c.no)
           + (SELECT coalesce(sum(no), 0)::bigint FROM #revision WHERE chat = c.no)
           + (SELECT count(*) FROM #checkpoint WHERE chat = c.no) + (SELECT count(*) FROM #applied WHERE chat = c.no),
           c.minute = c.updated_at / 60000000,
@@ -398,6 +401,7 @@ mod tests {
         let others = blobs::ALL
             .iter()
             .chain(fragment_versions::ALL)
+            .chain(ref_log::ALL)
             .chain(streams::ALL)
             .chain(rounds::ALL)
             .chain(memories::ALL)

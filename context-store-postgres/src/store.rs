@@ -15,7 +15,7 @@ use std::fmt;
 use async_trait::async_trait;
 use context_core::store::{
     BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    MemoryRecordStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
+    MemoryRecordStore, RefLogStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Result, Store};
 
@@ -115,6 +115,10 @@ impl Store for PostgresStore {
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        Some(&self.0)
+    }
+
+    fn ref_log(&self) -> Option<&dyn RefLogStore> {
         Some(&self.0)
     }
 

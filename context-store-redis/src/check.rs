@@ -23,7 +23,7 @@ use crate::error::{Fault, Result};
 use crate::fragments::log::VersionList;
 use crate::fragments::{self, FragmentList};
 use crate::history::messages::read_revision;
-use crate::history::runs;
+use crate::history::{ref_log, runs};
 use crate::values::{self, unreadable};
 use crate::{check, checksums, leases, streams};
 
@@ -300,6 +300,13 @@ impl ChatCheck<'_> {
             }
         }
         leases::read(self.take(fields::LEASE).as_ref())?;
+        for field in ref_log::kept(ref_log::read_newest(self.take(fields::REFS).as_ref())?) {
+            match self.take(&field) {
+                Some(value) => drop(ref_log::read_entry(&field, &value)?),
+                None => self
+                    .add(format!("field {field}"), "an entry of the log of references is missing"),
+            }
+        }
         let streams = self.take(streams::fields::LIST);
         for id in streams::fields::listed(streams.as_deref())? {
             self.report.streams += 1;

@@ -9,4 +9,5 @@ pub(crate) mod facts;
 pub(crate) mod listing;
 pub(crate) mod messages;
 pub(crate) mod read;
+pub(crate) mod ref_log;
 pub(crate) mod runs;

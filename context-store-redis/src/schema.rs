@@ -15,9 +15,9 @@ use crate::connections::Connection;
 use crate::error::{Fault, Result};
 use crate::keys::Keys;
 
-/// The layout that this program reads and writes. Layout 3 has leases and versions of fragments:
-/// programs that know only layout 2 would append to a chat in spite of a lease, and change
-/// fragments without a version.
+/// The layout that this program reads and writes. Layout 3 has leases, versions of fragments and
+/// the log of references: programs that know only layout 2 would append to a chat in spite of a
+/// lease, and change fragments and branches without an entry.
 pub(crate) const KNOWN: u64 = 3;
 
 /// A value in place of the counter of handles. It keeps programs without layout versions out.

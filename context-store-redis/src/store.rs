@@ -13,7 +13,7 @@ use std::fmt;
 
 use context_core::store::{
     BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    MemoryRecordStore, StoreInfo, StreamStore, TrajectoryStore,
+    MemoryRecordStore, RefLogStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Result, Store};
 
@@ -70,6 +70,10 @@ impl Store for RedisStore {
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        Some(&self.shared)
+    }
+
+    fn ref_log(&self) -> Option<&dyn RefLogStore> {
         Some(&self.shared)
     }
 

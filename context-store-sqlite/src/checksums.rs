@@ -150,6 +150,7 @@ tables! {
     FRAGMENT = "fragment" ("no") ("chat", "id", "kind", "version", "metadata", "body") "sum";
     FRAGMENT_VERSION = "fragment_version" ("chat", "number") ("place", "id", "kind", "version", "metadata",
         "body", "at", "message") "sum";
+    REF_CHANGE = "ref_change" ("chat", "number") ("at", "change") "sum";
     BLOB = "blob" ("no") ("user", "hash", "size") "sum";
     BLOB_PIECE = "blob_piece" ("pos") ("data") "sum";
     BLOB_REF = "blob_ref" ("chat", "hash") ("blob", "media_type", "created_at", "used_at") "sum";

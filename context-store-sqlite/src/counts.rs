@@ -1,8 +1,8 @@
 //! Stored counts of everything that is listed. They detect a list that lost a page of the file,
 //! because it is shorter than its count.
 //!
-//! Triggers maintain the counts (`migrations/0008_checksums.sql`). List and count must be of one
-//! state of the file, so they are read in one transaction.
+//! Triggers maintain the counts (`migrations/0008_checksums.sql` and later ones). List and count
+//! must be of one state of the file, so they are read in one transaction.
 
 use context_core::UserId;
 use sqlx::Row;
@@ -44,6 +44,7 @@ pub(crate) enum ChatCount {
     Blobs,
     Streams,
     Revisions,
+    RefChanges,
 }
 
 /// The part of a list that was read.
@@ -126,10 +127,13 @@ impl ChatCount {
             Self::Blobs => (3, sql::COUNT_BLOBS, "blobs of a chat are missing"),
             Self::Streams => (4, sql::COUNT_STREAMS, "streams of a chat are missing"),
             Self::Revisions => (5, sql::COUNT_REVISIONS, "revisions of a chat are missing"),
+            Self::RefChanges => {
+                (6, sql::ref_log::COUNT_REF_CHANGES, "changes of branches are missing")
+            }
         };
         let query = sqlx::query(sql::CHAT_TALLY).bind(chat);
         let row = query.fetch_optional(&mut *connection).await?.ok_or(DIFFERS)?;
-        let expected = sound(&row, 6)?.try_get(column)?;
+        let expected = sound(&row, 7)?.try_get(column)?;
         compare(connection, expected, seen, missing, sqlx::query(count).bind(chat)).await
     }
 }

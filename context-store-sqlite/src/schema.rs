@@ -48,10 +48,11 @@ fn migrations() -> Migrator {
         (WITH_CHECKSUMS, "checksums", include_str!("../migrations/0008_checksums.sql")),
         (
             WITH_LEASES,
-            "leases_and_versions",
+            "leases_and_logs",
             concat!(
                 include_str!("../migrations/0009_leases.sql"),
-                include_str!("../migrations/0009_fragment_versions.sql")
+                include_str!("../migrations/0009_fragment_versions.sql"),
+                include_str!("../migrations/0009_ref_log.sql")
             ),
         ),
     ];

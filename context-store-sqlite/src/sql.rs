@@ -27,6 +27,7 @@ pub(crate) mod durability;
 pub(crate) mod fragment_versions;
 pub(crate) mod leases;
 pub(crate) mod memories;
+pub(crate) mod ref_log;
 pub(crate) mod rounds;
 mod run;
 
@@ -132,7 +133,7 @@ statements! {
           WHERE c.chat = ?2 AND n.pos >> 32 = ?1), 0))";
     CUT_BRANCH = concat!("UPDATE branch SET own = ?2, ", own_sum!("?2", "touched"), " WHERE no = ?1");
     DELETE_BRANCH = "DELETE FROM branch WHERE no = ?1";
-    CHECKPOINT = "SELECT n.pos FROM checkpoint c JOIN node n ON n.chat = c.chat AND n.id = c.message
+    CHECKPOINT = "SELECT n.pos, c.message FROM checkpoint c JOIN node n ON n.chat = c.chat AND n.id = c.message
         WHERE c.chat = ?1 AND c.name = ?2";
     CHECKPOINTS = "SELECT chat, name, message, created_at, sum FROM checkpoint WHERE chat = ?1 ORDER BY name";
     SET_CHECKPOINT = "INSERT INTO checkpoint (chat, name, message, created_at) VALUES (?1, ?2, ?3, ?4)
@@ -252,7 +253,7 @@ statements! {
     AFTER_OF = of_message!(window, { "0", from_message, behind });
 
     // The counts of listed rows.
-    CHAT_TALLY = concat!("SELECT branches, checkpoints, fragments, blobs, streams, revisions, ",
+    CHAT_TALLY = concat!("SELECT branches, checkpoints, fragments, blobs, streams, revisions, refs, ",
         chat_tally_agrees!(), " FROM chat_tally WHERE chat = ?1");
     USER_TALLY = concat!("SELECT chats, rounds, links, scopes, ", user_tally_agrees!(),
         " FROM user_tally WHERE user = ?1");
@@ -370,7 +371,7 @@ statements! {
         + (SELECT count(*) FROM lease l JOIN chat c ON c.no = l.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM applied a JOIN chat c ON c.no = a.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM fragment f JOIN chat c ON c.no = f.chat WHERE c.user = ?1)
-        + (SELECT count(*) FROM fragment_version f JOIN chat c ON c.no = f.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM fragment_version f JOIN chat c ON c.no = f.chat WHERE c.user = ?1) + (SELECT count(*) FROM ref_change r JOIN chat c ON c.no = r.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM blob WHERE user = ?1)
         + (SELECT count(*) FROM blob_ref r JOIN chat c ON c.no = r.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM stream s JOIN chat c ON c.no = s.chat WHERE c.user = ?1)
@@ -385,7 +386,7 @@ statements! {
         + (SELECT count(*) FROM applied WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM fragment WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM fragment_version WHERE chat NOT IN (SELECT no FROM chat))
-        + (SELECT count(*) FROM blob_ref WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM ref_change WHERE chat NOT IN (SELECT no FROM chat)) + (SELECT count(*) FROM blob_ref WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM blob WHERE no NOT IN (SELECT blob FROM blob_ref))
         + (SELECT count(*) FROM blob_piece WHERE pos >> 16 NOT IN (SELECT no FROM blob))
         + (SELECT count(*) FROM stream WHERE chat NOT IN (SELECT no FROM chat))
@@ -404,7 +405,7 @@ statements! {
           OR fragments <> (SELECT count(*) FROM fragment r WHERE r.chat = t.chat)
           OR blobs <> (SELECT count(*) FROM blob_ref r WHERE r.chat = t.chat)
           OR streams <> (SELECT count(*) FROM stream r WHERE r.chat = t.chat)
-          OR revisions <> (SELECT count(*) FROM revision r WHERE r.chat = t.chat)
+          OR revisions <> (SELECT count(*) FROM revision r WHERE r.chat = t.chat) OR refs <> (SELECT count(*) FROM ref_change r WHERE r.chat = t.chat)
         UNION ALL SELECT 'chat_tally', count(*) FROM chat WHERE no NOT IN (SELECT chat FROM chat_tally)
         UNION ALL SELECT 'user_tally', count(*) FROM user_tally t WHERE NOT (", user_tally_agrees!(), ")
           OR chats <> (SELECT count(*) FROM chat r WHERE r.user = t.user)
@@ -480,8 +481,9 @@ mod tests {
         let (mut with, mut without) =
             (with.writer().await.unwrap(), without.writer().await.unwrap());
         sqlx::query(LIST_WORDS).execute(&mut with.connection).await.unwrap();
-        let parts = [ALL, fragment_versions::ALL, leases::ALL, memories::ALL, rounds::ALL];
-        for (name, text) in parts.into_iter().flatten() {
+        let logs = [fragment_versions::ALL, ref_log::ALL];
+        let parts = [ALL, leases::ALL, memories::ALL, rounds::ALL].into_iter().chain(logs);
+        for (name, text) in parts.flatten() {
             // The append statements fit only one of the two files.
             let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else {
                 continue;

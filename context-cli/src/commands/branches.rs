@@ -1,4 +1,6 @@
-//! `branches`: lists, switches, renames and deletes the branches of a chat.
+//! `branches`: lists, switches, renames and deletes the branches of a chat, and shows their log.
+
+mod ref_log;
 
 use context_runtime::{BranchName, Error};
 use serde::Serialize;
@@ -10,7 +12,7 @@ use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, short_id, time};
 
-/// List, switch, rename and delete the branches of a chat.
+/// List, switch, rename and delete the branches of a chat, and show what became of them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -18,10 +20,12 @@ Examples:
   context branches support-7 --switch main
   context branches support-7 --rename main-v2 cheaper
   context branches support-7 --delete cheaper
+  context branches support-7 --log           what became of branches and checkpoints
 
 With --workspace, --switch also brings back the files of that branch, if there is a snapshot of them.
 Deleting a branch also deletes the messages that no other branch and no checkpoint reaches. The
-active branch cannot be deleted.")]
+active branch cannot be deleted. The log has the newest 1,024 changes, and how to bring back what
+was deleted, if its newest message is still stored.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -34,6 +38,9 @@ pub(crate) struct Args {
     /// Delete this branch
     #[arg(long, value_name = "NAME", group = "change")]
     delete: Option<String>,
+    /// Show the changes of branches and checkpoints, oldest first
+    #[arg(long, group = "change")]
+    log: bool,
     #[command(flatten)]
     workspace: WorkspaceArgs,
 }
@@ -84,6 +91,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         }
         (_, Some([from, to]), _) => rename(app, chat, from, to).await,
         (_, _, Some(branch)) => delete(app, chat, &branch).await,
+        _ if args.log => ref_log::list(app, chat).await,
         _ => list(app, chat).await,
     }
 }

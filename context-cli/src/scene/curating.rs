@@ -42,6 +42,7 @@ fn branches_are_compared_renamed_and_deleted() {
             "branches trip --delete nothing",
             "branches trip --delete cheaper",
             "branches trip",
+            "branches trip --log",
             "diff trip main cheaper",
             "verify",
         ])
@@ -69,6 +70,40 @@ fn branches_have_records() {
         scene.records("branches trip --delete far"),
         [json!({"v": 1, "chat": "trip", "branch": "far", "messages": 4})]
     );
+}
+
+#[test]
+fn the_log_tells_what_became_of_branches_and_checkpoints() {
+    let scene = trip();
+    assert_snapshot!(
+        "branches_log",
+        scene.show(&[
+            "checkpoint trip asked --at m2",
+            "checkpoint trip asked --at m4",
+            "checkpoint trip asked --delete",
+            "branches trip --switch main",
+            "fork trip --at m4 --name ada's",
+            "branches trip --delete ada's",
+            "branches trip --rename main-v2 short",
+            "branches trip --delete short",
+            "redact trip m3",
+            "branches trip --log",
+            "fork trip --at m4 --name ada's",
+            "checkpoint trip asked --at m4",
+            "branches nothing --log",
+        ])
+    );
+    let records = scene.records("branches trip --log");
+    assert_eq!(
+        records[0],
+        json!({"v": 1, "number": 1, "at": "2026-01-01T00:00:00Z", "change": "branch_created",
+            "branch": "main-v2", "from": "m2"})
+    );
+    let deleted = records.iter().find(|record| record["change"] == "branch_deleted");
+    let deleted = deleted.expect("a deleted branch");
+    let expected = (&json!("ada's"), &json!("m4"), &json!(0));
+    assert_eq!((&deleted["branch"], &deleted["head"], &deleted["messages"]), expected);
+    assert_eq!(scene.show(&["branches trip --log"]).matches("back again").count(), 0);
 }
 
 #[test]
@@ -137,6 +172,7 @@ fn a_chat_is_copied_with_its_branches() {
             "copy nothing other",
             "copy trip trip --to nowhere",
             "branches again",
+            "branches again --log",
             "verify"
         ])
     );

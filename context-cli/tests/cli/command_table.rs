@@ -24,6 +24,7 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("show", Looks, "show notes m1"),
     ("search", Looks, "search notes"),
     ("branches", Looks, "branches notes"),
+    ("branches", Looks, "branches notes --log"),
     ("branches", Writes, "branches notes --switch main"),
     ("branches", Writes, "branches notes --rename main trunk"),
     ("branches", Writes, "branches notes --delete other"),

@@ -163,7 +163,8 @@ const CALLS: [(&str, Call); 10] = [
     }),
     ("delete_checkpoint", |fixture| {
         Box::pin(async {
-            fixture.history().delete_checkpoint(&fixture.chat, &"cp".into()).await.map(drop)
+            let history = fixture.history();
+            history.delete_checkpoint(&fixture.chat, &"cp".into(), LATER).await.map(drop)
         })
     }),
     ("update_chat", |fixture| {

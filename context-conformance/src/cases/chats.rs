@@ -186,7 +186,7 @@ async fn every_call(fixture: &ChatFixture) -> Vec<(&'static str, Result<String>)
     call!("delete_branch", history.delete_branch(chat, &main, None, fixture.at()));
     call!("set_checkpoint", history.set_checkpoint(chat, &"cp".into(), &"a".into(), fixture.at()));
     call!("checkpoints", history.checkpoints(chat));
-    call!("delete_checkpoint", history.delete_checkpoint(chat, &"cp".into()));
+    call!("delete_checkpoint", history.delete_checkpoint(chat, &"cp".into(), fixture.at()));
     call!(
         "chain of a branch",
         history.chain(chat, &context_core::store::ChainEnd::Branch(main), &Window::Whole)
@@ -201,6 +201,10 @@ async fn every_call(fixture: &ChatFixture) -> Vec<(&'static str, Result<String>)
     call!("put_fragments", fragments.put_fragments(chat, &[stored("f", "x")], fixture.at()));
     call!("put_fragments without any", fragments.put_fragments(chat, &[], fixture.at()));
     call!("remove_fragment", fragments.remove_fragment(chat, &"f".into(), fixture.at()));
+    if let Some(log) = fixture.store.ref_log() {
+        call!("ref_log", log.ref_log(chat));
+        call!("clear_ref_log", log.clear_ref_log(chat));
+    }
     if let Some(log) = fixture.store.fragment_log() {
         call!("fragment_log", log.fragment_log(chat));
         call!("clear_fragment_log", log.clear_fragment_log(chat));

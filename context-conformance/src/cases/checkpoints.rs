@@ -26,7 +26,8 @@ async fn set_moved_and_deleted(case: &CaseContext) -> Check {
         same("checkpoints", &fixture.history().checkpoints(&fixture.chat).await?, &vec![expected])?;
     }
     for expected in [true, false] {
-        let deleted = fixture.history().delete_checkpoint(&fixture.chat, &"here".into()).await?;
+        let (name, at) = ("here".into(), fixture.at());
+        let deleted = fixture.history().delete_checkpoint(&fixture.chat, &name, at).await?;
         same("delete_checkpoint", &deleted, &expected)?;
     }
     same("checkpoints then", &fixture.history().checkpoints(&fixture.chat).await?, &Vec::new())

@@ -83,7 +83,7 @@ async fn users_share_nothing_under_one_name(case: &CaseContext) -> Check {
         history.rename_branch(chat, &"side".into(), &"other".into(), fixture.at()).await?;
         let _deleted =
             history.delete_branch(chat, &"other".into(), Some(&"x".into()), fixture.at()).await?;
-        history.delete_checkpoint(chat, &"cp".into()).await?;
+        history.delete_checkpoint(chat, &"cp".into(), fixture.at()).await?;
         fixture.fragments().remove_fragment(chat, &"f".into(), fixture.at()).await?;
         history.delete_chat(chat, None).await?;
         for (j, other) in lives.iter().enumerate().filter(|(j, _)| *j != i) {

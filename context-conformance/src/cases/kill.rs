@@ -104,7 +104,8 @@ async fn killed_lives(case: &CaseContext, n: usize, seed: u64, rounds: usize) ->
         done += told;
         let fixture = opened(case, &location).await?;
         let seen = VisibleChat::of(&fixture).await?;
-        let acknowledged = Some(script.model.visible());
+        let has_ref_log = fixture.store.ref_log().is_some();
+        let acknowledged = Some(script.model.visible(has_ref_log));
         if seen != acknowledged {
             // The next step was written, but its acknowledgement was lost.
             let step = steps.next().ok_or_else(|| Stop::Fail("no more steps".into()))?;
@@ -113,7 +114,7 @@ async fn killed_lives(case: &CaseContext, n: usize, seed: u64, rounds: usize) ->
             let did = format!(
                 "the chat after kill {round}, {told} steps told, {done} in all, next {step:?}"
             );
-            if seen != Some(script.model.visible()) {
+            if seen != Some(script.model.visible(has_ref_log)) {
                 same(format!("{did}: neither with it nor without"), &seen, &acknowledged)?;
             }
             done += 1;

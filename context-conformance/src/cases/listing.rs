@@ -122,7 +122,7 @@ async fn every_write_is_activity(case: &CaseContext) -> Check {
     let at = keyed.at;
     fixture.applied(keyed.clone()).await?;
     after("a message", at).await?;
-    // The following calls write nothing, or have no timestamp.
+    // The following calls write nothing.
     let _replayed = history.commit(Commit { at: fixture.at(), ..keyed }).await?;
     after("a commit that had been written", at).await?;
     let _conflict = history.commit(fixture.extend("a", ["c"])).await?;
@@ -130,7 +130,8 @@ async fn every_write_is_activity(case: &CaseContext) -> Check {
     let refused = history.activate_branch(&fixture.chat, &"ghost".into(), fixture.at()).await;
     ensure(refused.is_err(), || "a branch that is not there was activated".to_owned())?;
     after("a call that was refused", at).await?;
-    history.delete_checkpoint(&fixture.chat, &"cp".into()).await?;
+    let at = fixture.at();
+    history.delete_checkpoint(&fixture.chat, &"cp".into(), at).await?;
     after("delete_checkpoint", at).await?;
     let at = fixture.at();
     fixture.fragments().remove_fragment(&fixture.chat, &"f".into(), at).await?;

@@ -304,7 +304,7 @@ async fn a_checkpoint_keeps_its_path(case: &CaseContext) -> Check {
     let generation = fixture.whole("main").await?.generation();
     same(
         "deleting the checkpoint",
-        &fixture.history().delete_checkpoint(&fixture.chat, &"cp".into()).await?,
+        &fixture.history().delete_checkpoint(&fixture.chat, &"cp".into(), fixture.at()).await?,
         &true,
     )?;
     left(&fixture, "without it", &["a", "b", "c"]).await?;

@@ -74,6 +74,11 @@ pub(crate) enum Fault {
     LogLeavesRemovalsOut,
     LogForgetsMessages,
     ClearingKeepsTheLog,
+    /// Deletes branches and checkpoints without an entry in the log of references.
+    RefLogLeavesDeletionsOut,
+    /// Adds an entry for a commit that only appends.
+    RefLogHasAppends,
+    ClearingKeepsTheRefLog,
     /// Brings fragments back with a new chat of the same name.
     ErasingLeavesFragments,
     /// Reports success to every caller that claims a stream.

@@ -9,6 +9,7 @@ mod fault;
 mod fragment_log;
 mod memories;
 mod mutant;
+mod ref_log;
 mod rounds;
 mod search;
 mod streams;
@@ -71,6 +72,9 @@ caught! {
         "fragment_log::state_after_each_of_many_writes";
     LogForgetsMessages => "fragment_log::a_commit_names_its_first_message";
     ClearingKeepsTheLog => "fragment_log::cleared_versions_are_gone";
+    RefLogLeavesDeletionsOut => "ref_log::every_change_is_an_entry", "ref_log::removals_of_messages_are_counted";
+    RefLogHasAppends => "ref_log::nothing_changed_is_no_entry";
+    ClearingKeepsTheRefLog => "ref_log::a_cleared_log_begins_anew";
     DeleteLeavesMessages => "chats::deleting_takes_everything";
     AwaitsBetweenWrites => "concurrency::readers_see_whole_commits", "cancel::dropped_commit_is_whole_or_absent";
     ReadsThenPatches => "concurrency::counting_loses_nothing";

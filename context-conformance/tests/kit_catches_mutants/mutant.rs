@@ -12,8 +12,8 @@ use context_core::store::{
     BlobStore, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, FragmentLogStore,
     FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore, NewChat, Page,
-    Revision, SearchStore, StoreInfo, StoredFragment, StreamEnd, StreamStore, TrajectoryStore,
-    Window,
+    RefLogStore, Revision, SearchStore, StoreInfo, StoredFragment, StreamEnd, StreamStore,
+    TrajectoryStore, Window,
 };
 use context_core::trajectory::RoundRef;
 use context_core::{
@@ -132,6 +132,10 @@ impl Store for Mutant {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &*self.0
+    }
+
+    fn ref_log(&self) -> Option<&dyn RefLogStore> {
+        Some(&*self.0)
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
@@ -300,8 +304,13 @@ impl HistoryStore for BrokenStore {
         Ok(checkpoints)
     }
 
-    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
-        self.history().delete_checkpoint(chat, name).await
+    async fn delete_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        at: Timestamp,
+    ) -> Result<bool> {
+        self.history().delete_checkpoint(chat, name, at).await
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {

@@ -28,6 +28,8 @@ pub const MAX_STREAM_PAGE_BYTES: usize = 4 << 20;
 pub const MAX_COMMIT_ITEMS: usize = 10_000;
 /// Number of the newest versions of persisted fragments that a chat keeps.
 pub const MAX_FRAGMENT_VERSIONS: u64 = 256;
+/// Number of the newest entries of the log of references that a chat keeps.
+pub const MAX_REF_CHANGES: u64 = 1024;
 /// Maximum number of predecessors, and of linked messages, of a trajectory node.
 pub const MAX_PREDECESSORS: usize = 1000;
 /// Maximum number of nodes in a trajectory round, including removed ones.

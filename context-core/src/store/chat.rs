@@ -29,11 +29,11 @@ pub struct Chat {
     /// goes backwards, whatever the callers' clocks say.
     ///
     /// These calls advance it, even if they change nothing, such as an empty patch: `update_chat`,
-    /// `activate_branch`, `rename_branch`, `delete_branch`, `set_checkpoint`, `put_fragments`,
-    /// `remove_fragment`, and a `commit` that is
+    /// `activate_branch`, `rename_branch`, `delete_branch`, `set_checkpoint`, `delete_checkpoint`,
+    /// `put_fragments`, `remove_fragment`, and a `commit` that is
     /// [`Applied`](crate::store::CommitOutcome::Applied). A call that is refused or has another
-    /// outcome does not advance it. Neither does `delete_checkpoint`, which carries no timestamp,
-    /// nor do `clear_fragment_log` and calls on blobs, streams and rounds.
+    /// outcome does not advance it. Neither do `clear_fragment_log` and `clear_ref_log`, which
+    /// carry no timestamp, and calls on blobs, streams and rounds.
     pub updated_at: Timestamp,
 }
 

@@ -173,7 +173,12 @@ pub trait HistoryStore: Send + Sync {
 
     /// Deletes a checkpoint and the messages that only it reached. Returns false if it did not
     /// exist.
-    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool>;
+    async fn delete_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        at: Timestamp,
+    ) -> Result<bool>;
 
     /// Reads a chain from its root to `end`, or the window at its end, as one consistent state.
     /// Returns everything that the window asks for or an error, never silently less. A branch

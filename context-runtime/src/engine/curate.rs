@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::NodeKind;
-use context_core::store::{Branch, BranchDeletion, ChainEnd, CommitOutcome, Target, Window};
+use context_core::store::{
+    Branch, BranchDeletion, ChainEnd, CommitOutcome, RefLog, Target, Window,
+};
 use context_core::{
     BranchName, Chain, Diagnostic, Error, ErrorKind, MessageId, Node, Part, Result,
 };
@@ -84,6 +86,40 @@ impl ContextEngine {
     /// The branches of the chat, in the order they were created.
     pub async fn branches(&self) -> Result<Vec<Branch>> {
         self.parts.history().branches(&self.chat).await
+    }
+
+    /// Returns the log of the branches and checkpoints of the chat: what was created, renamed,
+    /// activated, moved and deleted, when, and from which message to which. A branch that was
+    /// deleted can begin again at its last head, as long as something else keeps that message.
+    ///
+    /// [`ErrorKind::Unsupported`] if the store keeps no such log.
+    ///
+    /// ```
+    /// use context_runtime::store::RefChange;
+    /// use context_runtime::{ContextEngine, user};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> context_runtime::Result<()> {
+    /// let store = context_runtime::open("mem:").await?;
+    /// let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").open().await?;
+    /// chat.set([user("Two tickets.").with_id("ask")]).save().await?;
+    /// chat.checkpoint("asked").await?;
+    /// chat.delete_checkpoint(&"asked".into()).await?;
+    ///
+    /// let log = chat.ref_log().await?;
+    /// let [_set, deleted] = log.entries() else { panic!("{log:?}") };
+    /// let from = "ask".into();
+    /// let expected = RefChange::CheckpointDeleted { checkpoint: "asked".into(), from, messages: 0 };
+    /// assert_eq!(deleted.change, expected);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn ref_log(&self) -> Result<RefLog> {
+        let Some(log) = self.parts.store.ref_log() else {
+            let text = "this store keeps no log of branches and checkpoints";
+            return Err(Error::new(ErrorKind::Unsupported, "ref_log", text));
+        };
+        log.ref_log(&self.chat).await
     }
 
     /// Renames a branch. An engine that is on it stays on it.

@@ -150,7 +150,8 @@ impl ContextEngine {
     /// Deletes a checkpoint, and its snapshot if there is one. Returns false if there is no such
     /// checkpoint.
     pub async fn delete_checkpoint(&mut self, name: &CheckpointName) -> Result<bool> {
-        let deleted = self.parts.history().delete_checkpoint(&self.chat, name).await?;
+        let (history, now) = (self.parts.history(), self.parts.clock.now());
+        let deleted = history.delete_checkpoint(&self.chat, name, now).await?;
         let key = format!("{OF_CHECKPOINT}{name}");
         let record = match &self.workspace {
             Some(_) => record_of(&self.chat().await?, &key),

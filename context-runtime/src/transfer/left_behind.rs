@@ -17,6 +17,8 @@ pub struct LeftBehind {
     pub streams: u64,
     /// Earlier versions of persisted fragments.
     pub fragment_versions: u64,
+    /// Entries of the log of branches and checkpoints.
+    pub ref_changes: u64,
 }
 
 impl LeftBehind {
@@ -29,6 +31,7 @@ impl LeftBehind {
             memories: memories_from(store, &chat.user, session).await?,
             streams: streams(store, chat).await?,
             fragment_versions: fragment_versions(store, chat).await?,
+            ref_changes: ref_changes(store, chat).await?,
         })
     }
 
@@ -58,6 +61,7 @@ impl LeftBehind {
             for summary in &page.items {
                 left.streams += streams(store, &summary.chat.chat).await?;
                 left.fragment_versions += fragment_versions(store, &summary.chat.chat).await?;
+                left.ref_changes += ref_changes(store, &summary.chat.chat).await?;
             }
             query.after = next;
             if query.after.is_none() {
@@ -74,6 +78,7 @@ impl LeftBehind {
             memories: self.memories + other.memories,
             streams: self.streams + other.streams,
             fragment_versions: self.fragment_versions + other.fragment_versions,
+            ref_changes: self.ref_changes + other.ref_changes,
         }
     }
 }
@@ -114,6 +119,11 @@ async fn fragment_versions(store: &dyn Store, chat: &ChatRef) -> Result<u64> {
     let versions = log.fragment_log(chat).await?.versions().len();
     let current = store.fragments().fragments(chat).await?.len();
     Ok(versions.saturating_sub(current) as u64)
+}
+
+async fn ref_changes(store: &dyn Store, chat: &ChatRef) -> Result<u64> {
+    let Some(log) = store.ref_log() else { return Ok(0) };
+    Ok(log.ref_log(chat).await?.entries().len() as u64)
 }
 
 /// Counts the records that come from a session, in any scope.

@@ -142,7 +142,7 @@ async fn snapshots_of_turns_are_the_newest_ones_and_a_sweep_takes_what_nobody_na
     }
     let (chat_ref, history) = (chat.chat_ref().clone(), store.history());
     history.set_checkpoint(&chat_ref, &"moved".into(), &"u1".into(), far).await.unwrap();
-    assert!(history.delete_checkpoint(&chat_ref, &"deleted".into()).await.unwrap());
+    assert!(history.delete_checkpoint(&chat_ref, &"deleted".into(), far).await.unwrap());
     assert_eq!(chat.sweep_snapshots(Timestamp::from_micros(0)).await.unwrap(), 0);
     assert_eq!(chat.sweep_snapshots(far).await.unwrap(), 2);
     assert_eq!(files.snapshots(), ["u2", "u2"]);

@@ -35,6 +35,8 @@ pub enum Operation {
     RemoveFragment,
     FragmentLog,
     ClearFragmentLog,
+    RefLog,
+    ClearRefLog,
     Search,
     PutBlob,
     Blob,
@@ -102,6 +104,9 @@ impl Operation {
 
     /// The calls about earlier versions of fragments.
     pub const FRAGMENT_LOG: &[Self] = &[Self::FragmentLog, Self::ClearFragmentLog];
+
+    /// The calls about the log of references.
+    pub const REF_LOG: &[Self] = &[Self::RefLog, Self::ClearRefLog];
 
     /// The calls about blobs.
     pub const BLOBS: &[Self] = &[
@@ -173,6 +178,8 @@ impl Operation {
             Self::RemoveFragment => "remove_fragment",
             Self::FragmentLog => "fragment_log",
             Self::ClearFragmentLog => "clear_fragment_log",
+            Self::RefLog => "ref_log",
+            Self::ClearRefLog => "clear_ref_log",
             Self::Search => "search",
             Self::PutBlob => "put_blob",
             Self::Blob => "blob",

@@ -14,8 +14,8 @@ use context_core::store::{
     Blob, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
     ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Created,
     Cursor, Erasure, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    MemoryRecordStore, NewBlob, NewChat, Page, Revision, SearchHit, SearchQuery, SearchStore,
-    StoreInfo, StoredFragment, StreamStore, TrajectoryStore, Vacuumed, Window,
+    MemoryRecordStore, NewBlob, NewChat, Page, RefLogStore, Revision, SearchHit, SearchQuery,
+    SearchStore, StoreInfo, StoredFragment, StreamStore, TrajectoryStore, Vacuumed, Window,
 };
 use context_core::{
     BranchName, CancelSignal, Chain, ChatRef, Error, ErrorKind, MessageId, Result, Store,
@@ -95,6 +95,10 @@ impl Store for FaultStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &*self.0
+    }
+
+    fn ref_log(&self) -> Option<&dyn RefLogStore> {
+        self.0.inner.ref_log().map(|_| &*self.0 as &dyn RefLogStore)
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
@@ -280,9 +284,14 @@ impl HistoryStore for FaultInjector {
         self.call(Operation::Checkpoints, self.inner.history().checkpoints(chat)).await
     }
 
-    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
-        self.call(Operation::DeleteCheckpoint, self.inner.history().delete_checkpoint(chat, name))
-            .await
+    async fn delete_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        at: Timestamp,
+    ) -> Result<bool> {
+        let delete = self.inner.history().delete_checkpoint(chat, name, at);
+        self.call(Operation::DeleteCheckpoint, delete).await
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {

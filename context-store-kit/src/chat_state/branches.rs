@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::ChatState;
 use context_core::base::{CheckpointName, limits};
-use context_core::store::{Branch, BranchDeletion, Checkpoint};
+use context_core::store::{Branch, BranchDeletion, Checkpoint, RefChange, RefLog};
 use context_core::{BranchName, Error, MessageId, Result, Timestamp};
 
 impl ChatState {
@@ -20,7 +20,10 @@ impl ChatState {
     /// Makes a branch the active one.
     pub fn activate_branch(&mut self, branch: &BranchName, at: Timestamp) -> Result<()> {
         self.branch("activate_branch", branch)?;
-        self.chat.active = branch.clone();
+        let from = std::mem::replace(&mut self.chat.active, branch.clone());
+        if from != *branch {
+            self.ref_log.push(at, RefChange::BranchActivated { from, to: branch.clone() });
+        }
         self.touch(at);
         Ok(())
     }
@@ -46,6 +49,10 @@ impl ChatState {
         if self.chat.active == *branch {
             self.chat.active = to.clone();
         }
+        if branch != to {
+            let change = RefChange::BranchRenamed { from: branch.clone(), to: to.clone() };
+            self.ref_log.push(at, change);
+        }
         self.touch(at);
         Ok(())
     }
@@ -68,7 +75,10 @@ impl ChatState {
         }
         self.branches.retain(|other| other.name != *branch);
         self.touch(at);
-        Ok(BranchDeletion::Deleted { messages: self.prune() })
+        let messages = self.prune();
+        let (branch, head) = (branch.clone(), expected.cloned());
+        self.ref_log.push(at, RefChange::BranchDeleted { branch, head, messages });
+        Ok(BranchDeletion::Deleted { messages })
     }
 
     /// Returns the checkpoints, ordered by name.
@@ -87,20 +97,34 @@ impl ChatState {
         limits::check_id(OPERATION, "checkpoint", name.as_str())?;
         self.placed(OPERATION, message)?;
         let checkpoint = Checkpoint::new(name.clone(), message.clone(), at);
-        if self.checkpoints.insert(name.clone(), checkpoint.clone()).is_some() {
-            self.prune();
+        let from = self.checkpoints.insert(name.clone(), checkpoint.clone()).map(|it| it.message);
+        if from.as_ref() != Some(message) {
+            let messages = if from.is_some() { self.prune() } else { 0 };
+            let (checkpoint, to) = (name.clone(), message.clone());
+            self.ref_log.push(at, RefChange::CheckpointSet { checkpoint, from, to, messages });
         }
         self.touch(at);
         Ok(checkpoint)
     }
 
     /// Deletes a checkpoint. Returns false if it did not exist.
-    pub fn delete_checkpoint(&mut self, name: &CheckpointName) -> bool {
-        let deleted = self.checkpoints.remove(name).is_some();
-        if deleted {
-            self.prune();
-        }
-        deleted
+    pub fn delete_checkpoint(&mut self, name: &CheckpointName, at: Timestamp) -> bool {
+        self.touch(at);
+        let Some(deleted) = self.checkpoints.remove(name) else { return false };
+        let messages = self.prune();
+        let (checkpoint, from) = (deleted.name, deleted.message);
+        self.ref_log.push(at, RefChange::CheckpointDeleted { checkpoint, from, messages });
+        true
+    }
+
+    /// Returns the log of references.
+    pub fn ref_log(&self) -> &RefLog {
+        &self.ref_log
+    }
+
+    /// Deletes all entries of the log of references. Returns their number.
+    pub fn clear_ref_log(&mut self) -> u64 {
+        std::mem::take(&mut self.ref_log).entries().len() as u64
     }
 
     /// Removes messages that no branch and no checkpoint reaches. Returns their number.

@@ -3,7 +3,8 @@
 //!
 //! Version 3 of the layout: `u32` CRC-32 of everything after it, `u32` length of the header
 //! (little-endian), header, nodes ([`pack`]), revisions ([`pack`]), concatenated bodies of
-//! fragments and of their versions. Version 2 had no versions of fragments.
+//! fragments and of their versions. Version 2 had no versions of fragments and no log of
+//! references.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,8 @@ use crate::pack;
 use context_core::base::{CheckpointName, CommitKey, FragmentId};
 use context_core::message::PlacedNode;
 use context_core::store::{
-    Branch, Chat, Checkpoint, Committed, FragmentLog, FragmentVersion, Lease, NewChat, Revision,
-    StoredFragment,
+    Branch, Chat, Checkpoint, Committed, FragmentLog, FragmentVersion, Lease, NewChat, RefLog,
+    Revision, StoredFragment,
 };
 use context_core::{
     BranchName, ChatRef, Encoded, Error, ErrorKind, MessageId, Metadata, Result, Timestamp,
@@ -47,6 +48,8 @@ struct Header {
     /// Missing in bytes of version 2.
     #[serde(default)]
     versions: Option<Vec<VersionHeader>>,
+    #[serde(default, skip_serializing_if = "RefLog::is_empty")]
+    refs: RefLog,
     keys: Vec<KeyHeader>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lease: Option<Lease>,
@@ -129,6 +132,7 @@ impl ChatState {
                 .collect(),
             fragments: self.fragments.iter().map(fragment).collect(),
             versions: Some(versions.iter().map(version).collect()),
+            refs: self.ref_log.clone(),
             keys: self
                 .keys
                 .iter()
@@ -225,6 +229,7 @@ impl ChatState {
             }
         };
         let key = |(key, digest, branch, head)| (key, (digest, Committed::new(branch, head)));
+        state.ref_log = header.refs;
         state.lease = header.lease;
         state.keys = header.keys.into_iter().map(key).collect();
         Ok(state)

@@ -9,7 +9,9 @@ use context_core::store::{Branch, ChainEnd, Commit, CommitOutcome, Revision, Tar
 use context_core::{BranchName, MessageId, Node, Result, Timestamp};
 
 use super::ChatState;
-use crate::{BranchHead, CommitDecision, CommitFacts, changes, decide_commit, named_messages};
+use crate::{
+    BranchHead, CommitDecision, CommitFacts, changes, decide_commit, named_messages, needs_chat,
+};
 
 impl ChatState {
     /// Writes a commit, or returns the reason for not writing it.
@@ -46,6 +48,9 @@ impl ChatState {
                 self.chat.active = name.clone();
             }
         }
+        for change in plan.refs {
+            self.ref_log.push(commit.at, change);
+        }
         if let (Some(key), Some(digest)) = (commit.key, plan.digest) {
             self.keys.insert(key, (digest, plan.committed.clone()));
         }
@@ -80,7 +85,7 @@ impl ChatState {
             }
         }
         facts.lease = self.lease.clone();
-        facts.chat = commit.patch.as_ref().map(|_| self.chat.clone());
+        facts.chat = needs_chat(commit).then(|| self.chat.clone());
         facts
     }
 

@@ -13,7 +13,7 @@ use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Created, Cursor, Durability, FragmentLog, FragmentLogStore,
     FragmentStore, HistoryStore, Lease, LeaseClaim, LeaseOutcome, LeaseStore, NewChat, Page,
-    Revision, SearchHit, SearchQuery, SearchStore, StoredFragment, Window,
+    RefLog, RefLogStore, Revision, SearchHit, SearchQuery, SearchStore, StoredFragment, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, Error, MessageId, Result, Timestamp, UserId};
 
@@ -173,10 +173,15 @@ impl<S: StateStore> HistoryStore for StateBacked<S> {
         Ok(find(&self.0, "checkpoints", chat).await?.checkpoints())
     }
 
-    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+    async fn delete_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        at: Timestamp,
+    ) -> Result<bool> {
         let name = name.clone();
-        write(&self.0, "delete_checkpoint", chat, move |state| Ok(state.delete_checkpoint(&name)))
-            .await
+        let delete = move |state: &mut ChatState| Ok(state.delete_checkpoint(&name, at));
+        write(&self.0, "delete_checkpoint", chat, delete).await
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
@@ -238,6 +243,17 @@ impl<S: StateStore> FragmentLogStore for StateBacked<S> {
 
     async fn clear_fragment_log(&self, chat: &ChatRef) -> Result<u64> {
         write(&self.0, "clear_fragment_log", chat, |state| Ok(state.clear_fragment_log())).await
+    }
+}
+
+#[async_trait]
+impl<S: StateStore> RefLogStore for StateBacked<S> {
+    async fn ref_log(&self, chat: &ChatRef) -> Result<RefLog> {
+        Ok(find(&self.0, "ref_log", chat).await?.ref_log().clone())
+    }
+
+    async fn clear_ref_log(&self, chat: &ChatRef) -> Result<u64> {
+        write(&self.0, "clear_ref_log", chat, |state| Ok(state.clear_ref_log())).await
     }
 }
 

@@ -105,8 +105,13 @@ forward! {
             deleted
         }
 
-        async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
-            let deleted = self.inner.history().delete_checkpoint(chat, name).await;
+        async fn delete_checkpoint(
+            &self,
+            chat: &ChatRef,
+            name: &CheckpointName,
+            at: Timestamp,
+        ) -> Result<bool> {
+            let deleted = self.inner.history().delete_checkpoint(chat, name, at).await;
             self.chains.forget_chat(chat);
             deleted
         }

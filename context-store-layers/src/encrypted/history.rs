@@ -112,8 +112,13 @@ impl HistoryStore for Layer {
         self.inner.history().checkpoints(chat).await
     }
 
-    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
-        self.inner.history().delete_checkpoint(chat, name).await
+    async fn delete_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        at: Timestamp,
+    ) -> Result<bool> {
+        self.inner.history().delete_checkpoint(chat, name, at).await
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {

@@ -235,11 +235,16 @@ forward! {
             self.prune(chat, branch, expected, at).await
         }
 
-        async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+        async fn delete_checkpoint(
+            &self,
+            chat: &ChatRef,
+            name: &CheckpointName,
+            at: Timestamp,
+        ) -> Result<bool> {
             let history = self.inner.history();
             let before = self.look(|| history.checkpoints(chat)).await?.unwrap_or_default();
             let there = before.iter().any(|checkpoint| checkpoint.name == *name);
-            self.remove(there, || history.delete_checkpoint(chat, name)).await
+            self.remove(there, || history.delete_checkpoint(chat, name, at)).await
         }
     }
 }

@@ -6,7 +6,7 @@ use context_core::message::PlacedNode;
 use context_core::store::{
     Blob, BlobsPruned, Branch, BranchDeletion, Chat, ChatSize, ChatSummary, CheckReport,
     Checkpoint, CommitOutcome, Created, Erasure, FragmentLog, MemoriesFound, MemoryOutcome,
-    MemoryStats, MessageNode, Page, RecordOutcome, Revision, RoundsPruned, SearchHit,
+    MemoryStats, MessageNode, Page, RecordOutcome, RefLog, Revision, RoundsPruned, SearchHit,
     StoredFragment, StoredStream, StreamOutcome, StreamPart, StreamsPruned, Vacuumed,
 };
 use context_core::trajectory::{RoundHead, RoundRecord};
@@ -181,6 +181,12 @@ fn says(stored: &StoredMemory) -> &[u8] {
 
 fn body(node: &Node) -> &[u8] {
     node.body().bytes()
+}
+
+impl Answer for RefLog {
+    fn summary(&self) -> Summary {
+        Summary::of("ok", self.entries().len() as u64)
+    }
 }
 
 impl Answer for Page<SearchHit> {

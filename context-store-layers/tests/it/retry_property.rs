@@ -164,7 +164,7 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
         Step::SetCheckpoint { message: id } => {
             told(history.set_checkpoint(&chat, &"cp".into(), &message(id), now).await)
         }
-        Step::DeleteCheckpoint => told(history.delete_checkpoint(&chat, &"cp".into()).await),
+        Step::DeleteCheckpoint => told(history.delete_checkpoint(&chat, &"cp".into(), now).await),
         Step::Put { id } => {
             let new = [fragment(&format!("f{id}"), &format!("text {n}"))];
             told(store.fragments().put_fragments(&chat, &new, now).await)

@@ -115,7 +115,7 @@ async fn everything(store: Arc<dyn Store>) {
         history.delete_branch(&chat, &"aside".into(), Some(&"x".into()), at(3)).await.unwrap();
     history.set_checkpoint(&chat, &"cp".into(), &"a".into(), at(3)).await.unwrap();
     history.checkpoints(&chat).await.unwrap();
-    history.delete_checkpoint(&chat, &"cp".into()).await.unwrap();
+    history.delete_checkpoint(&chat, &"cp".into(), at(3)).await.unwrap();
     history.chain(&chat, &branch("main"), &Window::Whole).await.unwrap();
     history.messages(&chat, &["a".into(), "ghost".into()]).await.unwrap();
     history.all_messages(&chat, 10, None).await.unwrap();
@@ -123,6 +123,8 @@ async fn everything(store: Arc<dyn Store>) {
     store.fragments().put_fragments(&chat, &[fragment("f", "a secret")], at(3)).await.unwrap();
     store.fragments().fragments(&chat).await.unwrap();
     store.fragments().remove_fragment(&chat, &"f".into(), at(3)).await.unwrap();
+    store.ref_log().unwrap().ref_log(&chat).await.unwrap();
+    store.ref_log().unwrap().clear_ref_log(&chat).await.unwrap();
     let log = store.fragment_log().unwrap();
     log.fragment_log(&chat).await.unwrap();
     log.clear_fragment_log(&chat).await.unwrap();

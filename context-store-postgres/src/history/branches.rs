@@ -1,7 +1,7 @@
 //! Branches: creating, reading, renaming and deleting them.
 
 use context_core::base::limits;
-use context_core::store::{Branch, BranchDeletion};
+use context_core::store::{Branch, BranchDeletion, RefChange};
 use context_core::{BranchName, ChatRef, Error, MessageId, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -10,9 +10,10 @@ use crate::chat::access::{lock_chat, of_chat, rows_of_chat};
 use crate::chat::branches::{branch_from, find_branch};
 use crate::connections::Session;
 use crate::error::Result;
+use crate::history::{prune, ref_log};
 use crate::values::numbers::count;
 use crate::values::rows::text;
-use crate::{chat::rows as chat_rows, checksums, history::prune, sql};
+use crate::{chat::rows as chat_rows, checksums, sql};
 
 /// Adds a branch that forks after a place and has no messages of its own yet. Returns its number.
 pub(crate) async fn create_branch(
@@ -54,11 +55,17 @@ pub(crate) async fn activate(
     at: Timestamp,
 ) -> Result<()> {
     const OPERATION: &str = "activate_branch";
-    let no = lock_chat(session, OPERATION, chat).await?;
+    lock_chat(session, OPERATION, chat).await?;
+    let found = chat_rows::read(session, chat).await?;
+    let (no, found) = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
     if find_branch(session, no, name).await?.is_none() {
         return Err(Error::not_found(OPERATION, "branch", name).into());
     }
-    chat_rows::activate(session, (no, chat), name).await?;
+    if found.active != *name {
+        chat_rows::activate(session, (no, chat), name).await?;
+        let change = RefChange::BranchActivated { from: found.active, to: name.clone() };
+        ref_log::add(session, no, at, &[change]).await?;
+    }
     chat_rows::touch(session, no, at).await
 }
 
@@ -84,6 +91,10 @@ pub(crate) async fn rename(
     let active = session.query(sql::RENAME_ACTIVE).bind(no);
     let active = active.bind(name.as_str().as_bytes()).bind(to.as_str().as_bytes());
     session.execute(active.bind(checksums::active(chat, to.as_str()))).await?;
+    if name != to {
+        let change = RefChange::BranchRenamed { from: name.clone(), to: to.clone() };
+        ref_log::add(session, no, at, &[change]).await?;
+    }
     chat_rows::touch(session, no, at).await
 }
 
@@ -112,6 +123,8 @@ pub(crate) async fn delete(
     chat_rows::touch(session, no, at).await?;
     let unname = session.query(sql::UNNAME_BRANCH).bind(deleted);
     session.execute(unname.bind(checksums::branch_name(no, None))).await?;
-    let messages = prune::prune(session, no, deleted).await?;
-    Ok(BranchDeletion::Deleted { messages: count(messages)? })
+    let messages = count(prune::prune(session, no, deleted).await?)?;
+    let change = RefChange::BranchDeleted { branch: name.clone(), head, messages };
+    ref_log::add(session, no, at, &[change]).await?;
+    Ok(BranchDeletion::Deleted { messages })
 }

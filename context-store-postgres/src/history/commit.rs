@@ -9,6 +9,7 @@ use context_core::base::CommitKey;
 use context_core::store::{Commit, CommitOutcome, Committed, Target};
 use context_store_kit::{
     BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
+    needs_chat,
 };
 use sqlx::Row;
 
@@ -20,7 +21,7 @@ use crate::fragments::log::WrittenBy;
 use crate::history::append::{BranchEnd, add_nodes};
 use crate::history::branches::create_branch;
 use crate::history::messages::{MessageLocation, amend, find, placed};
-use crate::history::words;
+use crate::history::{ref_log, words};
 use crate::values::place::branch_of;
 use crate::values::rows::{message_id, optional_text};
 use crate::{fragments, leases, sql};
@@ -85,7 +86,7 @@ async fn look_up(
         }
     }
     facts.lease = leases::last(session, (chat, &commit.chat)).await?;
-    if commit.patch.is_some() {
+    if needs_chat(commit) {
         facts.chat = chat_rows::read(session, &commit.chat).await?.map(|(_, chat)| chat);
     }
     Ok((facts, end))
@@ -153,6 +154,7 @@ async fn write(
     }
     let message = commit.nodes.first().map(|node| &node.id);
     fragments::put(session, chat, &commit.fragments, &WrittenBy { at: commit.at, message }).await?;
+    ref_log::add(session, chat, commit.at, &plan.refs).await?;
     if let Some(patched) = &plan.patched {
         chat_rows::write(session, chat, patched).await?;
     }

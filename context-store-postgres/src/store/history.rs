@@ -5,14 +5,16 @@ use context_core::base::{CheckpointName, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
-    Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, Revision,
-    Window,
+    Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, RefLog,
+    RefLogStore, Revision, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
 
 use crate::chat::rows as chat_rows;
 use crate::connections::{Flush, Work, work};
-use crate::history::{append, branches, chats, checkpoints, commit, listing, messages, read};
+use crate::history::{
+    append, branches, chats, checkpoints, commit, listing, messages, read, ref_log,
+};
 use crate::store::Shared;
 
 #[async_trait]
@@ -134,9 +136,14 @@ impl HistoryStore for Shared {
         })
     }
 
-    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+    async fn delete_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        at: Timestamp,
+    ) -> Result<bool> {
         work!(self.pool, "delete_checkpoint", Work::Write, &chat.user, |session| {
-            checkpoints::delete(session, chat, name).await
+            checkpoints::delete(session, chat, name, at).await
         })
     }
 
@@ -167,6 +174,21 @@ impl HistoryStore for Shared {
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
         work!(self.pool, "revisions", Work::Read, &chat.user, |session| {
             messages::revisions(session, chat, message).await
+        })
+    }
+}
+
+#[async_trait]
+impl RefLogStore for Shared {
+    async fn ref_log(&self, chat: &ChatRef) -> Result<RefLog> {
+        work!(self.pool, "ref_log", Work::Snapshot, &chat.user, |session| {
+            ref_log::list(session, chat).await
+        })
+    }
+
+    async fn clear_ref_log(&self, chat: &ChatRef) -> Result<u64> {
+        work!(self.pool, "clear_ref_log", Work::Write, &chat.user, |session| {
+            ref_log::clear(session, chat).await
         })
     }
 }

@@ -96,6 +96,7 @@ async fn read(store: &dyn Store) -> Result<()> {
     history.checkpoints(&chat()).await?;
     store.fragments().fragments(&chat()).await?;
     store.fragment_log().unwrap().fragment_log(&chat()).await?;
+    store.ref_log().unwrap().ref_log(&chat()).await?;
     store.leases().unwrap().lease(&chat()).await?;
     let blobs = store.blobs().unwrap();
     // Damage is detected even if only a part is read.
@@ -130,6 +131,8 @@ async fn a_change_in_any_table_is_an_error_when_it_is_read_and_a_finding_of_the_
         "UPDATE @store.fragment SET kind = convert_to('code', 'UTF8')".to_owned(),
         flipped("fragment_version", "body"),
         "UPDATE @store.fragment_version SET at = at + 1".to_owned(),
+        flipped("ref_change", "change"),
+        "UPDATE @store.ref_change SET at = at + 1".to_owned(),
         flipped("blob_piece", "data"),
         "UPDATE @store.blob_ref SET media_type = convert_to('text/html', 'UTF8')".to_owned(),
         "UPDATE @store.blob_ref SET created_at = created_at + 1".to_owned(),
@@ -277,7 +280,7 @@ async fn a_store_of_the_version_before_gets_its_checksums() {
         ALTER TABLE @store.blob DROP COLUMN refs;
         ALTER TABLE @store.chat DROP COLUMN active_sum, DROP COLUMN time_sum, DROP COLUMN beside,
           DROP COLUMN lease_until, DROP COLUMN lease;
-        DROP TABLE @store.fragment_version;
+        DROP TABLE @store.fragment_version, @store.ref_change;
         ALTER TABLE @store.branch DROP COLUMN sum;
         ALTER TABLE @store.applied DROP COLUMN sum;
         ALTER TABLE @store.blob_ref DROP COLUMN sum, DROP COLUMN time_sum;

@@ -104,7 +104,7 @@ async fn tables_that_an_upgrade_adds_have_policies_too() {
     );
     fixture.run(&mut connection, &format!("SET client_min_messages TO warning; {rounds}")).await;
     let back =
-        "DROP TABLE @store.blob_ref, @store.blob_piece, @store.blob, @store.stream_chunk, @store.stream, @store.fragment_version;
+        "DROP TABLE @store.blob_ref, @store.blob_piece, @store.blob, @store.stream_chunk, @store.stream, @store.fragment_version, @store.ref_change;
         ALTER TABLE @store.checkpoint DROP COLUMN sum;
         ALTER TABLE @store.chat DROP COLUMN active_sum, DROP COLUMN time_sum, DROP COLUMN beside,
           DROP COLUMN lease_until, DROP COLUMN lease;

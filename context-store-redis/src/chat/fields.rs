@@ -15,6 +15,7 @@
 //! q<id>        number of revisions of a message; r<k><id>: the kth, its time of replacement and its content
 //! f<n>         a fragment
 //! g            the versions of fragments, in order (JSON); g<n>: content that a fragment had in version n
+//! h            number of the newest entry of the log of references; h<n>: the entry in slot n
 //! l            end, number and owner of the last lease
 //! k<key>       outcome of the commit with this key (JSON)
 //! z, t, u, c   streams, see the module `streams::fields`
@@ -24,6 +25,7 @@
 //! 64. The checksums before a value (`v`, `a`, `o`, `l`, `t`) or after it are described in
 //! [`checksums`](crate::checksums).
 
+use context_core::base::limits::MAX_REF_CHANGES;
 use context_core::{MessageId, Timestamp};
 
 use crate::checksums;
@@ -38,6 +40,9 @@ pub(crate) const RUN_BYTES: usize = 256 << 10;
 
 /// The field of the versions of fragments.
 pub(crate) const VERSIONS: &str = "g";
+
+/// The field of the newest entry of the log of references.
+pub(crate) const REFS: &str = "h";
 
 /// The field of the last lease.
 pub(crate) const LEASE: &str = "l";
@@ -189,6 +194,12 @@ pub(crate) fn fragment(no: u64) -> String {
 /// The content that a fragment had in a version.
 pub(crate) fn version(number: u64) -> String {
     format!("{VERSIONS}{number}")
+}
+
+/// The field of an entry of the log of references. An entry takes the slot of the one that is not
+/// kept any longer.
+pub(crate) fn ref_change(number: u64) -> String {
+    format!("{REFS}{}", number % MAX_REF_CHANGES)
 }
 
 pub(crate) fn key(key: &context_core::base::CommitKey) -> String {

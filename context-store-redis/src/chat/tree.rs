@@ -184,9 +184,9 @@ impl BranchTree {
     }
 
     /// Sets a checkpoint and returns its previous position.
-    pub(crate) fn set_mark(&mut self, new: CheckpointMark) -> Option<Position> {
+    pub(crate) fn set_mark(&mut self, new: CheckpointMark) -> Option<CheckpointMark> {
         match self.checkpoints.binary_search_by(|mark| mark.name.cmp(&new.name)) {
-            Ok(found) => Some(std::mem::replace(&mut self.checkpoints[found], new).position),
+            Ok(found) => Some(std::mem::replace(&mut self.checkpoints[found], new)),
             Err(free) => {
                 self.checkpoints.insert(free, new);
                 None

@@ -1,14 +1,15 @@
 //! Branches: listing, switching, renaming, deleting.
 
 use context_core::base::limits;
-use context_core::store::{Branch, BranchDeletion};
+use context_core::store::{Branch, BranchDeletion, RefChange};
 use context_core::{BranchName, ChatRef, Error, MessageId, Timestamp};
 
 use crate::chat::change::ChatChange;
-use crate::chat::fields;
+use crate::chat::fields::{self, REFS};
 use crate::chat::snapshot::ChatSnapshot;
 use crate::connections::shared::Shared;
 use crate::error::Result;
+use crate::history::ref_log;
 
 pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<Branch>> {
     shared.snapshot("branches", chat, &[]).await?.branches()
@@ -24,12 +25,16 @@ pub(crate) async fn activate(
     let decide = |snapshot: &ChatSnapshot| {
         snapshot.tip_of(OPERATION, branch)?;
         let mut tree = snapshot.tree.clone();
-        tree.active = branch.clone();
+        let from = std::mem::replace(&mut tree.active, branch.clone());
         let mut change = ChatChange::at(at);
+        if from != *branch {
+            let activated = RefChange::BranchActivated { from, to: branch.clone() };
+            ref_log::add(&mut change, ref_log::requested(snapshot), at, [activated])?;
+        }
         change.set_tree(&tree)?;
         Ok((Some(change), ()))
     };
-    shared.change(OPERATION, chat, &[], decide).await
+    shared.change(OPERATION, chat, &[REFS.to_owned()], decide).await
 }
 
 pub(crate) async fn rename(
@@ -62,10 +67,12 @@ pub(crate) async fn rename(
         change.if_at(branch.as_str(), tip);
         change.remove(fields::branch(branch.as_str()));
         change.set(fields::branch(to.as_str()), tip.write());
+        let renamed = RefChange::BranchRenamed { from: branch.clone(), to: to.clone() };
+        ref_log::add(&mut change, ref_log::requested(snapshot), at, [renamed])?;
         change.set_tree(&tree)?;
         Ok((Some(change), ()))
     };
-    shared.change(OPERATION, chat, &[], decide).await
+    shared.change(OPERATION, chat, &[REFS.to_owned()], decide).await
 }
 
 pub(crate) async fn delete(
@@ -92,8 +99,11 @@ pub(crate) async fn delete(
         change.remove(fields::branch(branch.as_str()));
         let cuts = tree.prune(tip.piece)?;
         let messages = change.cut(snapshot.generation, cuts);
+        let (branch, head) = (branch.clone(), tip.head.clone());
+        let deleted = RefChange::BranchDeleted { branch, head, messages };
+        ref_log::add(&mut change, ref_log::requested(snapshot), at, [deleted])?;
         change.set_tree(&tree)?;
         Ok((Some(change), BranchDeletion::Deleted { messages }))
     };
-    shared.change(OPERATION, chat, &[], decide).await
+    shared.change(OPERATION, chat, &[REFS.to_owned()], decide).await
 }

@@ -1,15 +1,16 @@
 //! Checkpoints: named places in a chat.
 
 use context_core::base::CheckpointName;
-use context_core::store::Checkpoint;
-use context_core::{ChatRef, Error};
+use context_core::store::{Checkpoint, RefChange};
+use context_core::{ChatRef, Error, Timestamp};
 
 use crate::chat::change::ChatChange;
-use crate::chat::fields::{self, Position};
+use crate::chat::fields::{self, Position, REFS};
 use crate::chat::snapshot::ChatSnapshot;
 use crate::chat::tree::CheckpointMark;
 use crate::connections::shared::Shared;
 use crate::error::Result;
+use crate::history::ref_log;
 
 pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
     Ok(shared.snapshot("checkpoints", chat, &[]).await?.tree.checkpoints())
@@ -17,9 +18,9 @@ pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<Checkpoi
 
 pub(crate) async fn set(shared: &Shared, chat: &ChatRef, new: Checkpoint) -> Result<Checkpoint> {
     const OPERATION: &str = "set_checkpoint";
-    let asked = [fields::id(&new.message)];
+    let asked = [fields::id(&new.message), REFS.to_owned()];
     let decide = |snapshot: &ChatSnapshot| {
-        let Some(position) = snapshot.requested.iter().flatten().next() else {
+        let [Some(position), refs] = &snapshot.requested[..] else {
             return Err(Error::not_found(OPERATION, "message", &new.message).into());
         };
         let position = Position::read(position)?;
@@ -27,9 +28,16 @@ pub(crate) async fn set(shared: &Shared, chat: &ChatRef, new: Checkpoint) -> Res
         let (name, message, at) = (new.name.clone(), new.message.clone(), new.created_at);
         let before = tree.set_mark(CheckpointMark { name, message, position, at });
         let mut change = ChatChange::at(at);
-        if let Some(before) = before {
-            let cuts = tree.prune(before.piece)?;
-            change.cut(snapshot.generation, cuts);
+        let mut messages = 0;
+        if let Some(before) = &before {
+            let cuts = tree.prune(before.position.piece)?;
+            messages = change.cut(snapshot.generation, cuts);
+        }
+        let from = before.map(|before| before.message);
+        if from.as_ref() != Some(&new.message) {
+            let (checkpoint, to) = (new.name.clone(), new.message.clone());
+            let set = RefChange::CheckpointSet { checkpoint, from, to, messages };
+            ref_log::add(&mut change, refs.as_ref(), at, [set])?;
         }
         change.set_tree(&tree)?;
         Ok((Some(change), new.clone()))
@@ -37,17 +45,25 @@ pub(crate) async fn set(shared: &Shared, chat: &ChatRef, new: Checkpoint) -> Res
     shared.change(OPERATION, chat, &asked, decide).await
 }
 
-pub(crate) async fn delete(shared: &Shared, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+pub(crate) async fn delete(
+    shared: &Shared,
+    chat: &ChatRef,
+    name: &CheckpointName,
+    at: Timestamp,
+) -> Result<bool> {
     const OPERATION: &str = "delete_checkpoint";
     let decide = |snapshot: &ChatSnapshot| {
-        let Some(mark) = snapshot.tree.mark(name) else { return Ok((None, false)) };
+        let mut change = ChatChange::at(at);
+        let Some(mark) = snapshot.tree.mark(name) else { return Ok((Some(change), false)) };
         let mut tree = snapshot.tree.clone();
         tree.checkpoints.retain(|mark| mark.name != *name);
-        let mut change = ChatChange::default();
         let cuts = tree.prune(mark.position.piece)?;
-        change.cut(snapshot.generation, cuts);
+        let messages = change.cut(snapshot.generation, cuts);
+        let (checkpoint, from) = (name.clone(), mark.message.clone());
+        let deleted = RefChange::CheckpointDeleted { checkpoint, from, messages };
+        ref_log::add(&mut change, ref_log::requested(snapshot), at, [deleted])?;
         change.set_tree(&tree)?;
         Ok((Some(change), true))
     };
-    shared.change(OPERATION, chat, &[], decide).await
+    shared.change(OPERATION, chat, &[REFS.to_owned()], decide).await
 }

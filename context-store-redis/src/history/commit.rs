@@ -6,12 +6,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use context_core::message::NodeKind;
 use context_core::store::{Commit, CommitOutcome, Committed, Target};
 use context_core::{BranchName, MessageId, Node};
 use context_store_kit::{
-    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, pack,
+    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, needs_chat, pack,
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +23,7 @@ use crate::fragments::log::WrittenBy;
 use crate::history::append::append;
 use crate::history::facts::{FactFields, StoredFacts};
 use crate::history::messages::placed;
-use crate::history::runs;
+use crate::history::{ref_log, runs};
 use crate::values::unreadable;
 use crate::{checksums, fragments};
 
@@ -95,18 +94,17 @@ async fn decide(
     shared: &Shared,
     commit: &Commit,
     snapshot: &ChatSnapshot,
-    found: StoredFacts,
+    mut found: StoredFacts,
 ) -> Result<Decision> {
-    let StoredFacts { positions, revisions, lease, versions, known } = found;
     let mut facts = CommitFacts::new();
-    if let (Some(key), Some(known)) = (&commit.key, known) {
-        let known = checksums::opened(&fields::key(key), &known)?;
+    if let (Some(key), Some(known)) = (&commit.key, &found.known) {
+        let known = checksums::opened(&fields::key(key), known)?;
         let known: StoredOutcome = serde_json::from_slice(known).map_err(|_| unreadable())?;
         let digest = blake3::Hash::from_hex(&known.digest).map_err(|_| unreadable())?;
         facts.known = Some((digest.into(), Committed::new(known.branch, known.head)));
     }
-    facts.stored = positions;
-    facts.lease = lease;
+    facts.stored = std::mem::take(&mut found.positions);
+    facts.lease = found.lease.take();
     if let Some((branch, last)) = facts.repeated_on(commit)
         && let (Some(tip), Some(last)) = (snapshot.tip(branch), facts.stored.get(last))
         && snapshot.tree.holds(tip, *last)?
@@ -129,12 +127,10 @@ async fn decide(
             facts.names = snapshot.tree.named().map(|(name, _)| name.clone()).collect();
         }
     }
-    facts.chat = commit.patch.as_ref().map(|_| snapshot.chat.clone());
+    facts.chat = needs_chat(commit).then(|| snapshot.chat.clone());
     match decide_commit(commit, facts)? {
         CommitDecision::Answer(outcome) => Ok(Decision::Answer(outcome)),
-        CommitDecision::Write(plan) => {
-            write(shared, commit, snapshot, (&revisions, versions.as_ref()), plan).await
-        }
+        CommitDecision::Write(plan) => write(shared, commit, snapshot, &found, plan).await,
     }
 }
 
@@ -143,14 +139,14 @@ async fn write(
     shared: &Shared,
     commit: &Commit,
     snapshot: &ChatSnapshot,
-    (revisions, versions): (&HashMap<MessageId, u64>, Option<&Bytes>),
+    found: &StoredFacts,
     plan: CommitPlan<Position>,
 ) -> Result<Decision> {
     let mut change = ChatChange::at(commit.at);
     if let Some(patched) = &plan.patched {
         change.set("m", ChatHeader::of(patched).write()?);
     }
-    let amended = amend(shared, &mut change, commit, snapshot, revisions, &plan.changed);
+    let amended = amend(shared, &mut change, commit, snapshot, &found.revisions, &plan.changed);
     let Some(mut boundaries) = amended.await? else { return Ok(Decision::Retry) };
     if let Some(name) = &plan.committed.branch {
         let tip = match &commit.target {
@@ -181,7 +177,9 @@ async fn write(
     }
     let message = commit.nodes.first().map(|node| &node.id);
     let by = WrittenBy { at: commit.at, message };
+    let versions = found.versions.as_ref();
     fragments::put(&mut change, (snapshot, versions), &commit.fragments, &by)?;
+    ref_log::add(&mut change, found.refs.as_ref(), commit.at, plan.refs)?;
     if let (Some(key), Some(digest)) = (&commit.key, plan.digest) {
         let Committed { branch, head, .. } = plan.committed.clone();
         let digest = blake3::Hash::from_bytes(digest).to_hex().to_string();

@@ -5,13 +5,13 @@ use context_core::base::{CheckpointName, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
-    Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, Revision,
-    Window,
+    Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, RefLog,
+    RefLogStore, Revision, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
 
 use crate::connections::shared::Shared;
-use crate::history::{branches, chats, checkpoints, commit, listing, messages, read};
+use crate::history::{branches, chats, checkpoints, commit, listing, messages, read, ref_log};
 
 #[async_trait]
 impl HistoryStore for Shared {
@@ -104,8 +104,13 @@ impl HistoryStore for Shared {
         checkpoints::list(self, chat).await.map_err(|fault| fault.during("checkpoints"))
     }
 
-    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
-        checkpoints::delete(self, chat, name)
+    async fn delete_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        at: Timestamp,
+    ) -> Result<bool> {
+        checkpoints::delete(self, chat, name, at)
             .await
             .map_err(|fault| fault.during("delete_checkpoint"))
     }
@@ -129,5 +134,16 @@ impl HistoryStore for Shared {
 
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
         messages::revisions(self, chat, message).await.map_err(|fault| fault.during("revisions"))
+    }
+}
+
+#[async_trait]
+impl RefLogStore for Shared {
+    async fn ref_log(&self, chat: &ChatRef) -> Result<RefLog> {
+        ref_log::list(self, chat).await.map_err(|fault| fault.during("ref_log"))
+    }
+
+    async fn clear_ref_log(&self, chat: &ChatRef) -> Result<u64> {
+        ref_log::clear(self, chat).await.map_err(|fault| fault.during("clear_ref_log"))
     }
 }

@@ -72,6 +72,7 @@ async fn read(store: &dyn Store) -> Result<()> {
     history.checkpoints(&chat()).await?;
     store.fragments().fragments(&chat()).await?;
     store.fragment_log().unwrap().fragment_log(&chat()).await?;
+    store.ref_log().unwrap().ref_log(&chat()).await?;
     store.leases().unwrap().lease(&chat()).await?;
     // Damage is detected even if only a part is read.
     store.blobs().unwrap().read_blob(&chat(), &BlobId::of(b"pay 100"), 2..5, None).await?;

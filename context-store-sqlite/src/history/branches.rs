@@ -1,7 +1,7 @@
 //! Branches: creating, reading, renaming and deleting them.
 
 use context_core::base::limits;
-use context_core::store::{Branch, BranchDeletion};
+use context_core::store::{Branch, BranchDeletion, RefChange};
 use context_core::{BranchName, ChatRef, Error, MessageId, Timestamp};
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
@@ -11,7 +11,7 @@ use crate::chat::branches::{branches_of, find_branch};
 use crate::checksums::BRANCH;
 use crate::connections::Writer;
 use crate::error::Result;
-use crate::history::prune;
+use crate::history::{prune, ref_log};
 use crate::values::numbers::count;
 use crate::{chat, sql};
 
@@ -57,12 +57,17 @@ pub(crate) async fn activate(
 ) -> Result<()> {
     const OPERATION: &str = "activate_branch";
     let mut transaction = writer.begin().await?;
-    let no = chat_no(&mut transaction, OPERATION, chat).await?;
+    let found = chat::rows::read(&mut transaction, chat).await?;
+    let (no, found) = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
     if find_branch(&mut transaction, no, name).await?.is_none() {
         return Err(Error::not_found(OPERATION, "branch", name).into());
     }
-    sqlx::query(sql::ACTIVATE).bind(no).bind(name.as_str()).execute(&mut *transaction).await?;
-    chat::rows::seal(&mut transaction, no).await?;
+    if found.active != *name {
+        sqlx::query(sql::ACTIVATE).bind(no).bind(name.as_str()).execute(&mut *transaction).await?;
+        chat::rows::seal(&mut transaction, no).await?;
+        let change = RefChange::BranchActivated { from: found.active, to: name.clone() };
+        ref_log::add(&mut transaction, no, at, &[change]).await?;
+    }
     chat::rows::touch(&mut transaction, no, at).await?;
     transaction.commit().await?;
     Ok(())
@@ -95,6 +100,10 @@ pub(crate) async fn rename(
     active.execute(&mut *transaction).await?;
     BRANCH.seal(&mut transaction, &[("no", renamed.into())]).await?;
     chat::rows::seal(&mut transaction, no).await?;
+    if name != to {
+        let change = RefChange::BranchRenamed { from: name.clone(), to: to.clone() };
+        ref_log::add(&mut transaction, no, at, &[change]).await?;
+    }
     chat::rows::touch(&mut transaction, no, at).await?;
     transaction.commit().await?;
     writer.branch_ends.forget(chat, name);
@@ -127,8 +136,10 @@ pub(crate) async fn delete(
     chat::rows::touch(&mut transaction, no, at).await?;
     sqlx::query(sql::UNNAME_BRANCH).bind(deleted).execute(&mut *transaction).await?;
     BRANCH.seal(&mut transaction, &[("no", deleted.into())]).await?;
-    let messages = prune::prune(&mut transaction, no, deleted).await?;
+    let messages = count(prune::prune(&mut transaction, no, deleted).await?)?;
+    let change = RefChange::BranchDeleted { branch: name.clone(), head, messages };
+    ref_log::add(&mut transaction, no, at, &[change]).await?;
     transaction.commit().await?;
     writer.branch_ends.forget(chat, name);
-    Ok(BranchDeletion::Deleted { messages: count(messages)? })
+    Ok(BranchDeletion::Deleted { messages })
 }

@@ -9,7 +9,7 @@ use context_core::store::{Commit, CommitOutcome, Committed, Durability, Target};
 use context_core::{BranchName, MessageId};
 use context_store_kit::{
     BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
-    pack,
+    needs_chat, pack,
 };
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
@@ -23,7 +23,7 @@ use crate::error::{Fault, Result};
 use crate::fragments::log::WrittenBy;
 use crate::history::append::{Append, Merge, RUN, RUN_BYTES};
 use crate::history::messages::{MessageLocation, amend, find, placed};
-use crate::history::{branches, words};
+use crate::history::{branches, ref_log, words};
 use crate::values::numbers::signed;
 use crate::values::place::{branch_of, place};
 use crate::values::rows::{json_ids, length, message_id};
@@ -121,7 +121,7 @@ async fn look_up(
         }
     }
     facts.lease = leases::last(connection, chat).await?;
-    if commit.patch.is_some() {
+    if needs_chat(commit) {
         facts.chat = chat::rows::read(connection, &commit.chat).await?.map(|(_, chat)| chat);
     }
     Ok((facts, end))
@@ -189,6 +189,7 @@ async fn write(
     let message = commit.nodes.first().map(|node| &node.id);
     let by = WrittenBy { at: commit.at, message };
     fragments::add(connection, chat, &commit.fragments, &by).await?;
+    ref_log::add(connection, chat, commit.at, &plan.refs).await?;
     if let Some(patched) = &plan.patched {
         chat::rows::write(connection, chat, patched).await?;
     }

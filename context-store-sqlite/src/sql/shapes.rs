@@ -72,7 +72,7 @@ macro_rules! time_agrees {
 macro_rules! chat_tally_agrees {
     () => {
         "sum = chat * 999983 + branches * 1000003 + checkpoints * 1000033 + fragments * 1000037
-           + blobs * 1000039 + streams * 1000081 + revisions * 1000099"
+           + blobs * 1000039 + streams * 1000081 + revisions * 1000099 + refs * 1000117"
     };
 }
 

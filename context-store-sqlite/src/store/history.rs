@@ -6,13 +6,15 @@ use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Created, Cursor, Durability, HistoryStore, NewChat, Page,
-    Revision, Window,
+    RefLog, RefLogStore, Revision, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
 
 use crate::chat;
 use crate::connections::calls::{reading, writing};
-use crate::history::{branches, chats, checkpoints, group_commit, listing, messages, read};
+use crate::history::{
+    branches, chats, checkpoints, group_commit, listing, messages, read, ref_log,
+};
 use crate::store::Shared;
 
 #[async_trait]
@@ -110,8 +112,15 @@ impl HistoryStore for Shared {
         reading!(self, "checkpoints", |reader| checkpoints::list(reader, "checkpoints", chat).await)
     }
 
-    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
-        writing!(self, "delete_checkpoint", |writer| checkpoints::delete(writer, chat, name).await)
+    async fn delete_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        at: Timestamp,
+    ) -> Result<bool> {
+        writing!(self, "delete_checkpoint", |writer| {
+            checkpoints::delete(writer, chat, name, at).await
+        })
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
@@ -134,5 +143,16 @@ impl HistoryStore for Shared {
 
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
         reading!(self, "revisions", |reader| messages::revisions(reader, chat, message).await)
+    }
+}
+
+#[async_trait]
+impl RefLogStore for Shared {
+    async fn ref_log(&self, chat: &ChatRef) -> Result<RefLog> {
+        reading!(self, "ref_log", |reader| ref_log::list(reader, chat).await)
+    }
+
+    async fn clear_ref_log(&self, chat: &ChatRef) -> Result<u64> {
+        writing!(self, "clear_ref_log", |writer| ref_log::clear(writer, chat).await)
     }
 }

@@ -109,6 +109,7 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
         read!(format!("branches {chat:?}"), history.branches(chat).await);
         read!(format!("checkpoints {chat:?}"), history.checkpoints(chat).await);
         read!(format!("fragments {chat:?}"), store.fragments().fragments(chat).await);
+        read!(format!("ref_log {chat:?}"), store.ref_log().unwrap().ref_log(chat).await);
         let mut walk = PageWalk::new("all_messages", "message");
         let mut after = None;
         loop {

@@ -54,7 +54,7 @@ async fn a_deleted_branch_is_cut_down_to_what_forks_and_checkpoints_need() {
     // A checkpoint that moves no longer keeps its old message.
     fixture.history().set_checkpoint(&chat, &"point".into(), &"s9".into(), T).await.unwrap();
     assert_eq!(rows(&fixture).await, [2, 1 + 1, 3 + 10, 0, 0]);
-    assert!(fixture.history().delete_checkpoint(&chat, &"point".into()).await.unwrap());
+    assert!(fixture.history().delete_checkpoint(&chat, &"point".into(), T).await.unwrap());
     assert_eq!(rows(&fixture).await, empty);
     assert_eq!(fixture.problems().await, [""; 0]);
 }

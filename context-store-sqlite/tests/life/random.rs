@@ -185,8 +185,8 @@ async fn take(step: Step, history: &dyn HistoryStore, model: &mut Model) {
         }
         Step::DeleteCheckpoint(name) => {
             let name = CheckpointName::from(CHECKPOINTS[name.index(CHECKPOINTS.len())]);
-            let done = history.delete_checkpoint(&chat, &name).await.unwrap();
-            assert_eq!(done, model.state.delete_checkpoint(&name));
+            let done = history.delete_checkpoint(&chat, &name, at).await.unwrap();
+            assert_eq!(done, model.state.delete_checkpoint(&name, at));
             return;
         }
         Step::Update => {

@@ -13,8 +13,8 @@ use context_core::memory::{MemoryRecord, MemoryScope};
 use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{
     ChainEnd, ChatPatch, ChatQuery, Commit, LeaseClaim, LeaseOutcome, LeaseRefusal, MemoryFind,
-    MemoryOutcome, MemoryWrite, MemoryWritten, NewBlob, NewChat, RecordOutcome, RoundCommit,
-    StoredFragment, StreamAppend, StreamClaim, StreamOutcome, Window,
+    MemoryOutcome, MemoryWrite, MemoryWritten, NewBlob, NewChat, RecordOutcome, RefChange,
+    RefLogEntry, RoundCommit, StoredFragment, StreamAppend, StreamClaim, StreamOutcome, Window,
 };
 use context_core::trajectory::{AgentRef, NewQuery, Round};
 use context_core::{BranchName, CancelSignal, ChatRef, Encoded, Metadata, Node, Store, Timestamp};
@@ -241,6 +241,27 @@ async fn fragments_of_an_old_file_are_versions_without_a_time() {
         let current = log.fragment_log(&chat).await.unwrap();
         let now = current.as_of(at(470), |_| false).unwrap();
         assert_eq!(now[0].fragment.as_ref(), Some(&changed), "{name}");
+        let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+        assert_eq!(report.findings, [], "{name}");
+        store.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_log_of_references_of_an_old_file_is_empty_and_begins() {
+    for name in OLD {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::copy(old().join(name), &path).unwrap();
+        let store = open(&path).await;
+        let (log, chat) = (store.ref_log().unwrap(), ChatRef::new("ada", "trip"));
+        assert!(log.ref_log(&chat).await.unwrap().is_empty(), "{name}");
+        let (history, checkpoint) = (store.history(), "begun".into());
+        let head = history.branches(&chat).await.unwrap()[0].head.clone().unwrap();
+        history.set_checkpoint(&chat, &checkpoint, &head, at(470)).await.unwrap();
+        let set = RefChange::CheckpointSet { checkpoint, from: None, to: head, messages: 0 };
+        let expected = [RefLogEntry::new(1, at(470), set)];
+        assert_eq!(log.ref_log(&chat).await.unwrap().entries(), expected, "{name}");
         let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
         assert_eq!(report.findings, [], "{name}");
         store.close().await.unwrap();

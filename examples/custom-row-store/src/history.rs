@@ -227,7 +227,12 @@ impl HistoryStore for RowStore {
         self.with_chat(READ, "checkpoints", chat, |row| row.checkpoints()).await
     }
 
-    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+    async fn delete_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        at: Timestamp,
+    ) -> Result<bool> {
         let name = name.clone();
         self.with_chat(WRITE, "delete_checkpoint", chat, move |row| {
             let deleted = row.sql.execute(
@@ -235,6 +240,7 @@ impl HistoryStore for RowStore {
                 params![row.no, name.as_str()],
             )?;
             row.prune()?;
+            row.touch(at);
             Ok(deleted > 0)
         })
         .await

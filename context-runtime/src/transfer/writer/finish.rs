@@ -78,6 +78,10 @@ impl ChatWriter<'_> {
                 .await?;
         }
         self.remove_spares(keep_main).await?;
+        // Its entries are about the temporary branches.
+        if let Some(log) = self.store.ref_log() {
+            log.clear_ref_log(&self.chat).await?;
+        }
         let complete = ChatPatch { remove: vec![INCOMPLETE.to_owned()], ..ChatPatch::default() };
         history.update_chat(&self.chat, &complete, self.source.updated_at).await?;
         Ok(self.written)

@@ -61,7 +61,7 @@ impl World {
             }
             "deleteCheckpoint" => {
                 let _existed =
-                    history.delete_checkpoint(&chat, &CheckpointName::from(text)).await?;
+                    history.delete_checkpoint(&chat, &CheckpointName::from(text), NOW).await?;
                 Ok(Value::Null)
             }
             "messages" => {
