@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use context_runtime::model::WireError;
 use context_runtime::transcript::{SourceError, TranscriptError, syntax_problem};
+use context_runtime::transfer::TreeDifference;
 use context_runtime::{
     Error, ErrorKind, Retry,
     fragments::{CodecError, RenderError},
@@ -53,8 +54,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Render(#[from] RenderError),
     /// A chat of this id exists with other content.
-    #[error("chat {chat} exists, and its content differs from {file}")]
-    Taken { chat: String, file: String },
+    #[error("chat {chat} exists, and its content differs from {file}: {difference}")]
+    Taken { chat: String, file: String, difference: TreeDifference },
     /// The start or end of an id matches several ids.
     #[error("{text:?} matches more than one {subject}: {}", .matches.join(", "))]
     Ambiguous { subject: &'static str, text: String, matches: Vec<String> },
@@ -264,7 +265,7 @@ impl Failure {
                 ("reserve", budget.reserve.to_string()),
             ],
             Self::NoRounds { file, .. } => vec![("file", file.clone())],
-            Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
+            Self::Taken { chat, file, .. } => vec![("chat", chat.clone()), ("file", file.clone())],
             Self::Unreadable { chat, message, .. } => {
                 vec![("chat", chat.clone()), ("message", message.clone())]
             }
@@ -286,7 +287,9 @@ impl Failure {
             Self::Line { problem, .. } => problem.clone(),
             Self::TooLarge { limit, .. } => format!("it is larger than {limit} bytes"),
             Self::Read { source, .. } => format!("it cannot be read: {source}"),
-            Self::Taken { chat, .. } => format!("chat {chat} exists with other content"),
+            Self::Taken { chat, difference, .. } => {
+                format!("chat {chat} exists with other content: {difference}")
+            }
             Self::Store(error) => match error.get("line") {
                 Some(line) => format!("line {line}: {}", error.message()),
                 None => error.message().to_owned(),

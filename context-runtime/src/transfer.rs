@@ -31,7 +31,7 @@ mod tree;
 mod writer;
 
 #[cfg(feature = "transcript")]
-pub use context_transcript::{Tree, TreeError};
+pub use context_transcript::{Tree, TreeDifference, TreeError};
 pub use copy::copy_chat;
 pub use digest::{ChatDigest, PartDigest};
 pub(crate) use fork::write_fork;
@@ -45,5 +45,5 @@ pub use reader::ChatReader;
 pub use record::{BlobRecord, ChatMessageRecord, ChatRecord};
 pub use sections::BrokenLine;
 #[cfg(feature = "transcript")]
-pub use tree::{TreePlan, TreeWritten};
+pub use tree::{TreeExtension, TreePlan, TreeWritten};
 pub use writer::{ChatWriter, WrittenChat};

@@ -2,7 +2,7 @@
 //!
 //! The main thread consists of the items that are not in a side chain. A side chain is the thread
 //! of a sub-agent and starts at a marked item whose predecessor is not marked. Every item without a
-//! successor is the end of a branch. `main` ends at the item that the file names as the current
+//! successor in its thread is the end of a branch. `main` ends at the item that the file names as the current
 //! one, else at the last message of the main thread, including the notes after it. Other ends of
 //! the main thread are `main-v2`, `main-v3` and so on, in file order. Side chains are `agent-1`,
 //! `agent-2` and so on by their first items, each with versions like `main`.
@@ -120,7 +120,7 @@ fn named(items: &[BranchItem], current: Option<usize>) -> Vec<(String, usize)> {
             Some(parent) if !is_side(index) || is_side(parent) => thread[parent],
             _ => is_side(index).then_some(index),
         };
-        if let Some(parent) = parent {
+        if let Some(parent) = parent.filter(|parent| thread[*parent] == thread[index]) {
             is_leaf[parent] = false;
         }
     }

@@ -112,6 +112,11 @@ impl TranscriptSource {
         json.parse().map_err(SourceError::Malformed)
     }
 
+    /// Returns whether both are the same conversation of the same file, which may have grown.
+    pub fn is_same_conversation(&self, other: &Self) -> bool {
+        self.file == other.file && self.index == other.index
+    }
+
     /// Returns the source of a chat with this metadata, if the chat was read from a file.
     pub fn of(metadata: &Metadata) -> Result<Option<Self>, SourceError> {
         metadata.get(Self::KEY).map(Self::from_json).transpose()

@@ -1,12 +1,12 @@
 //! A conversation with all its branches, built in memory.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::base::display::shown;
-use context_core::base::{CommitKey, limits};
-use context_core::store::{Commit, ForkName, Target};
-use context_core::{BranchName, Chain, ChatRef, Error, ErrorKind, MessageId, Node, Timestamp};
+use context_core::{BranchName, Chain, Error, ErrorKind, MessageId, Node};
+
+use crate::chat::title;
 
 /// The nodes and branches of a new chat: each node has a parent or is a root, and each branch names
 /// its head.
@@ -30,7 +30,7 @@ use context_core::{BranchName, Chain, ChatRef, Error, ErrorKind, MessageId, Node
 pub struct Tree {
     nodes: Vec<(Arc<Node>, Option<usize>)>,
     branches: Vec<(BranchName, usize)>,
-    ids: HashSet<MessageId>,
+    positions: HashMap<MessageId, usize>,
     names: HashSet<BranchName>,
 }
 
@@ -101,9 +101,10 @@ impl Tree {
         if let Some(index) = parent.filter(|parent| *parent >= index) {
             return Err(TreeError::NoSuchNode { index });
         }
-        if !self.ids.insert(node.id.clone()) {
+        if self.positions.contains_key(&node.id) {
             return Err(TreeError::SameId { message: node.id.clone() });
         }
+        self.positions.insert(node.id.clone(), index);
         self.nodes.push((node, parent));
         Ok(index)
     }
@@ -146,47 +147,48 @@ impl Tree {
         Some(Chain::from_nodes(0, nodes))
     }
 
-    /// Returns the commits that write the tree to a new chat, in order: for each branch the nodes
-    /// that earlier branches do not have, in as many commits as the limits of stores require. Each
-    /// commit is idempotent, so an interrupted sequence is completed by repeating it. Fails if a
-    /// node is on no branch.
-    pub fn commits(&self, chat: &ChatRef, at: Timestamp) -> Result<Vec<Commit>, TreeError> {
-        let (mut commits, mut covered) = (Vec::new(), vec![false; self.nodes.len()]);
-        for (number, (name, head)) in self.branches.iter().enumerate() {
-            let (mut segment, mut next) = (Vec::new(), Some(*head));
-            while let Some(index) = next.filter(|index| !covered[*index]) {
-                covered[index] = true;
-                segment.push(Arc::clone(&self.nodes[index].0));
-                next = self.nodes[index].1;
-            }
-            segment.reverse();
-            let mut base = next.map(|index| self.nodes[index].0.id.clone());
-            let mut exists = *name == BranchName::main();
-            let chunks: Vec<&[Arc<Node>]> = match segment.is_empty() {
-                true => vec![&[]],
-                false => segment.chunks(limits::MAX_COMMIT_ITEMS).collect(),
-            };
-            for nodes in chunks {
-                let target = match exists {
-                    true => Target::Extend { branch: name.clone(), expected: base },
-                    false => Target::Fork {
-                        name: ForkName::Exact(name.clone()),
-                        at: base,
-                        activate: false,
-                    },
-                };
-                let mut commit = Commit::new(chat.clone(), target, at);
-                commit.nodes = nodes.to_vec();
-                // A commit without messages has no ids that show it was written before.
-                commit.key = nodes.is_empty().then(|| CommitKey::from(format!("tree:{number}")));
-                base = nodes.last().map(|node| node.id.clone());
-                exists = true;
-                commits.push(commit);
+    /// Returns the start of the first message of a user: the title, if the file names none.
+    pub fn title(&self) -> Option<String> {
+        title(self.nodes())
+    }
+
+    /// Returns the position of a message, in the order of [`Tree::nodes`].
+    pub fn position(&self, message: &MessageId) -> Option<usize> {
+        self.positions.get(message).copied()
+    }
+
+    /// Fails if a node is on no branch.
+    pub(crate) fn check(&self) -> Result<(), TreeError> {
+        let mut covered = vec![false; self.nodes.len()];
+        for (_, head) in &self.branches {
+            let mut at = Some(*head);
+            while let Some(index) =
+                at.filter(|index| !std::mem::replace(&mut covered[*index], true))
+            {
+                at = self.nodes[index].1;
             }
         }
         match covered.iter().position(|covered| !covered) {
             Some(index) => Err(TreeError::OnNoBranch { message: self.nodes[index].0.id.clone() }),
-            None => Ok(commits),
+            None => Ok(()),
         }
+    }
+
+    pub(crate) fn node(&self, position: usize) -> &Arc<Node> {
+        &self.nodes[position].0
+    }
+
+    pub(crate) fn parent(&self, position: usize) -> Option<usize> {
+        self.nodes[position].1
+    }
+
+    /// Returns the branches and the positions of their heads.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = (&BranchName, usize)> {
+        self.branches.iter().map(|(name, head)| (name, *head))
+    }
+
+    /// Returns a node and its ancestors, from the node to its root.
+    pub(crate) fn ancestry(&self, position: Option<usize>) -> impl Iterator<Item = usize> {
+        std::iter::successors(position, |at| self.nodes[*at].1)
     }
 }

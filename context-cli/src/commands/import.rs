@@ -1,20 +1,19 @@
 //! `import`: reads transcripts into chats. A file is read completely before any of it is written.
 //! With `--strict`, all files are read first.
 
-mod jsonl;
+pub(super) mod jsonl;
+pub(super) mod planned_chat;
 mod report;
-mod walk;
+pub(super) mod walk;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use context_runtime::transcript::{self, TranscriptChat, TranscriptError, TranscriptSource};
-use context_runtime::transfer::{TreePlan, TreeWritten};
-use context_runtime::{
-    CancelSignal, Diagnostic, Metadata, Store,
-    store::{HistoryStore, NewChat},
-};
+use context_runtime::transcript::{self, TranscriptError};
+use context_runtime::transfer::TreeWritten;
+use context_runtime::{CancelSignal, Store};
 
+use self::planned_chat::{FileName, PlannedChat};
 use self::report::{ImportedChat, LineProblems, Report, Status};
 use self::walk::{ImportFile, Walk};
 use super::{prompt, trajectory};
@@ -53,8 +52,11 @@ folder. A file may have at most 256 MiB and a million lines or messages; a file 
 `export --to jsonl` is read line by line and may have any size, with lines of at most
 256 MiB.
 
-Importing the same file again changes nothing. Messages without an id
-of their own are named m1, m2, …";
+Importing the same file again changes nothing. If the file has grown since, the chat is
+extended: with the new messages, and with the rest of messages that were incomplete. A chat
+that someone else continued, or whose file was replaced, is left as it is, and the exit
+status is 1. `context watch` follows the files of running agents. Messages without an id of
+their own are named m1, m2, …";
 
 /// Read transcripts into chats.
 #[derive(clap::Args, Debug)]
@@ -94,37 +96,6 @@ enum PreparedFile {
     NoForm,
     /// A file in another form, already read.
     Read { input: FileName, chats: Vec<PlannedChat>, broken: LineProblems },
-}
-
-/// The names of a file.
-struct FileName {
-    /// The name as given, for messages.
-    shown: String,
-    /// The name without folders.
-    name: String,
-}
-
-impl FileName {
-    fn of(path: &Path) -> Self {
-        let shown = if path.as_os_str() == "-" {
-            "standard input".to_owned()
-        } else {
-            path.display().to_string()
-        };
-        let name = path
-            .file_name()
-            .map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
-        Self { shown, name }
-    }
-}
-
-/// A conversation that is ready to be written.
-struct PlannedChat {
-    chat: String,
-    messages: usize,
-    branches: usize,
-    plan: TreePlan,
-    diagnostics: Vec<Diagnostic>,
 }
 
 /// The target store, and the signal to stop.
@@ -214,7 +185,7 @@ async fn files(
 }
 
 /// Returns whether a file has no form that is known.
-fn is_no_transcript(failure: &Failure) -> bool {
+pub(super) fn is_no_transcript(failure: &Failure) -> bool {
     matches!(failure, Failure::Transcript(TranscriptError::UnknownForm { .. }))
 }
 
@@ -222,7 +193,7 @@ fn is_no_transcript(failure: &Failure) -> bool {
 /// larger than memory; it is only checked, and only if broken lines are refused.
 fn prepare(app: &App, args: &Args, file: &ImportFile) -> Result<PreparedFile, Failure> {
     let path = file.path.as_path();
-    if jsonl::is_own(args, path)? {
+    if jsonl::is_own(args.from, path)? {
         if args.strict {
             jsonl::check(path, &CancelSignal::default())?;
         }
@@ -235,19 +206,7 @@ fn prepare(app: &App, args: &Args, file: &ImportFile) -> Result<PreparedFile, Fa
     }
     let named = args.chat.clone().or_else(|| file.name.clone());
     let name = named.unwrap_or_else(|| input::stem(&text));
-    let several = read.chats.len() > 1;
-    let number =
-        |index: usize| if several { format!("{name}-{:04}", index + 1) } else { name.clone() };
-    let planned = |chat: TranscriptChat| {
-        let TranscriptChat { source, title, tree, diagnostics, .. } = chat;
-        let chat = number(source.index);
-        let mut new = NewChat::new(app.chat(&chat), at);
-        new.title = title;
-        new.metadata = Metadata::default().with(TranscriptSource::KEY, source.to_json());
-        let (messages, branches) = (tree.nodes().len(), tree.branches().len().max(1));
-        Ok(PlannedChat { chat, messages, branches, plan: TreePlan::new(new, &tree)?, diagnostics })
-    };
-    let chats = read.chats.into_iter().map(planned).collect::<Result<_, Failure>>()?;
+    let chats = PlannedChat::of_file(app, read.chats, &name, at)?;
     let input = FileName { shown: text.shown().to_owned(), name: text.name().to_owned() };
     Ok(PreparedFile::Read { input, chats, broken: read.broken.into() })
 }
@@ -266,7 +225,7 @@ async fn write(
         None => opened.insert((app.store_or_new().await?, app.interrupt())),
     };
     app.out.outlive_reader();
-    let (input, chats, broken) = match prepared {
+    let (input, mut chats, broken) = match prepared {
         PreparedFile::Own(path) => {
             return jsonl::write(app, &**store, args, &path, interrupt, report).await;
         }
@@ -277,30 +236,22 @@ async fn write(
     let bar = Progress::bar(&app.out, messages, clean(&input.shown).into_owned());
     let mut lines = broken.count();
     report.file(app, &input, broken)?;
-    for planned in &chats {
-        let is_new = chat(store.history(), &input, planned, interrupt, &bar).await?;
-        let PlannedChat { chat, messages, branches, diagnostics, .. } = planned;
-        let imported = ImportedChat { chat, messages: *messages, branches: *branches, diagnostics };
-        let status = if is_new { Status::Imported } else { Status::Unchanged };
+    for planned in &mut chats {
+        let advance = |messages| bar.advance(messages);
+        let (status, added) = match planned.write(store.history(), interrupt, advance).await? {
+            TreeWritten::New => (Status::Imported, planned.messages),
+            TreeWritten::Extended(extension) => (Status::Extended, extension.messages),
+            TreeWritten::Unchanged => (Status::Unchanged, 0),
+            TreeWritten::Taken(difference) => {
+                let (chat, file) = (planned.chat.clone(), input.shown);
+                return Err(Failure::Taken { chat, file, difference });
+            }
+        };
+        let PlannedChat { chat, messages, branches, diagnostics, .. } = &*planned;
+        let (messages, branches) = (*messages, *branches);
+        let imported = ImportedChat { chat, messages, added, branches, diagnostics };
         bar.pausing(|| report.chat(app, &input, &imported, status, std::mem::take(&mut lines)))?;
     }
     bar.done();
     Ok(())
-}
-
-/// Writes a chat. Returns whether at least a part of it was new.
-async fn chat(
-    history: &dyn HistoryStore,
-    input: &FileName,
-    planned: &PlannedChat,
-    interrupt: &CancelSignal,
-    bar: &Progress,
-) -> Result<bool, Failure> {
-    match planned.plan.write(history, interrupt, |messages| bar.advance(messages)).await? {
-        TreeWritten::New => Ok(true),
-        TreeWritten::Unchanged => Ok(false),
-        TreeWritten::Taken => {
-            Err(Failure::Taken { chat: planned.chat.clone(), file: input.shown.clone() })
-        }
-    }
 }

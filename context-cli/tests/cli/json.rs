@@ -23,7 +23,7 @@ fn every_command_has_a_record() {
     check(
         &bench,
         "import a.json",
-        json!({"v": 1, "chat": "a", "file": "a.json", "messages": 1, "branches": 1, "status": "imported",
+        json!({"v": 1, "chat": "a", "file": "a.json", "messages": 1, "added": 1, "branches": 1, "status": "imported",
         "broken": 0, "diagnostics": []}),
     );
     check(

@@ -50,7 +50,7 @@ fn a_chat_comes_through_a_pipe_and_under_another_name() {
     let ran = bench.run_with("import - --chat again --json", &bench.ok("export trip --to jsonl"));
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     assert!(
-        ran.out.contains(r#""chat":"again","file":"-","messages":3,"branches":2"#),
+        ran.out.contains(r#""chat":"again","file":"-","messages":3,"added":3,"branches":2"#),
         "{}",
         ran.out
     );

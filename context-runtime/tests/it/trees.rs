@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use context_runtime::transfer::{Tree, TreeError, TreePlan, TreeWritten};
+use context_runtime::transfer::{
+    Tree, TreeDifference, TreeError, TreeExtension, TreePlan, TreeWritten,
+};
 use context_runtime::{
     CancelSignal, CancelSource, ChatRef, ErrorKind, Message, Metadata, Store, Timestamp, limits,
-    store::{NewChat, Node, PlacedNode},
+    store::{Commit, ForkName, NewChat, Node, PlacedNode, Target},
 };
 use proptest::prelude::*;
 
@@ -124,7 +126,10 @@ proptest! {
             }
             let again = write(&store, &tree).await;
             let complete = first.is_ok_and(|written| written == TreeWritten::New);
-            assert_eq!(again, if complete { TreeWritten::Unchanged } else { TreeWritten::New });
+            match complete {
+                true => assert_eq!(again, TreeWritten::Unchanged),
+                false => assert!(matches!(again, TreeWritten::Extended(_) | TreeWritten::New)),
+            }
             let (stored, branches) = shape(&store).await;
             let expected = parents.iter().enumerate().map(|(i, parent)| (format!("m{i}"),
                 parent.map(|p| format!("m{p}"))));
@@ -161,13 +166,14 @@ async fn another_chat_of_this_name_is_not_touched() {
     let store = store().await;
     assert_eq!(write(&store, &tree_of(&[None, Some(0)], &[])).await, TreeWritten::New);
     let before = shape(&store).await;
-    assert_eq!(write(&store, &tree_of(&[None, None], &[])).await, TreeWritten::Taken);
+    let other = write(&store, &tree_of(&[None, None], &[])).await;
+    assert_eq!(other, TreeWritten::Taken(TreeDifference::Message { message: "m1".into() }));
     let plan = TreePlan::new(
         NewChat { metadata: Metadata::default().with("from", 1), ..new_chat() },
         &Tree::default(),
     );
     let other = plan.unwrap().write(store.history(), &CancelSignal::never(), |_| {}).await.unwrap();
-    assert_eq!(other, TreeWritten::Taken);
+    assert_eq!(other, TreeWritten::Taken(TreeDifference::Metadata));
     assert_eq!(shape(&store).await, before);
 }
 
@@ -185,4 +191,196 @@ fn what_is_no_tree_is_refused() {
     assert_eq!(tree.branch("main", 0), Err(TreeError::MainIsLate));
     let long = NewChat { title: Some("x".repeat(limits::MAX_TITLE_BYTES + 1)), ..new_chat() };
     assert_eq!(TreePlan::new(long, &tree).unwrap_err().get("what"), Some("title"));
+}
+
+/// Returns a tree of these ids and parents, with these branches.
+fn letters(nodes: &[(&str, Option<usize>)], heads: &[(&str, usize)]) -> Tree {
+    let mut tree = Tree::default();
+    for (id, parent) in nodes {
+        let node = Node::new(*id, Message::from(format!("text {id}")), Timestamp::default());
+        tree.add(node, *parent).unwrap();
+    }
+    heads.iter().for_each(|(name, head)| tree.branch(*name, *head).unwrap());
+    tree
+}
+
+fn chain(ids: &[&'static str]) -> Tree {
+    let nodes: Vec<_> = ids.iter().enumerate().map(|(i, id)| (*id, i.checked_sub(1))).collect();
+    letters(&nodes, &[("main", ids.len() - 1)])
+}
+
+fn extended(messages: usize, amended: usize, branches: usize) -> TreeWritten {
+    let mut extension = TreeExtension::default();
+    (extension.messages, extension.amended, extension.branches) = (messages, amended, branches);
+    TreeWritten::Extended(extension)
+}
+
+async fn append(store: &Arc<dyn Store>, branch: &str, after: &str, id: &str) {
+    let target = Target::Extend { branch: branch.into(), expected: Some(after.into()) };
+    let mut commit = Commit::new(new_chat().chat, target, Timestamp::default());
+    commit.nodes = vec![Node::new(id, Message::from("mine"), Timestamp::default()).into()];
+    assert!(store.history().commit(commit).await.unwrap().committed().is_some());
+}
+
+async fn fork(store: &Arc<dyn Store>, name: &str, at: &str) {
+    let name = ForkName::Exact(name.into());
+    let target = Target::Fork { name, at: Some(at.into()), activate: true };
+    let commit = Commit::new(new_chat().chat, target, Timestamp::default());
+    assert!(store.history().commit(commit).await.unwrap().committed().is_some());
+}
+
+async fn ends(store: &Arc<dyn Store>) -> Vec<(String, Option<String>, bool)> {
+    shape(store).await.1
+}
+
+fn end(name: &str, head: &str, active: bool) -> (String, Option<String>, bool) {
+    (name.to_owned(), Some(head.to_owned()), active)
+}
+
+#[tokio::test]
+async fn a_tree_that_has_grown_extends_the_chat() {
+    let store = store().await;
+    assert_eq!(write(&store, &chain(&["a", "b"])).await, TreeWritten::New);
+    assert_eq!(write(&store, &chain(&["a", "b", "c", "d"])).await, extended(2, 0, 0));
+    // An earlier state of the file changes nothing.
+    assert_eq!(write(&store, &chain(&["a", "b", "c"])).await, TreeWritten::Unchanged);
+    assert_eq!(ends(&store).await, [end("main", "d", true)]);
+    // A step back becomes a new branch, since no head moves backwards.
+    let nodes = [("a", None), ("b", Some(0)), ("c", Some(1)), ("d", Some(2)), ("e", Some(1))];
+    let back = letters(&nodes, &[("main", 4), ("main-v2", 3)]);
+    assert_eq!(write(&store, &back).await, extended(1, 0, 1));
+    assert_eq!(ends(&store).await, [end("main", "d", false), end("main-v2", "e", true)]);
+    assert_eq!(write(&store, &back).await, TreeWritten::Unchanged);
+    // And on with the first one.
+    let nodes = [&nodes[..], &[("f", Some(3))]].concat();
+    let on = letters(&nodes, &[("main", 5), ("main-v2", 4)]);
+    assert_eq!(write(&store, &on).await, extended(1, 0, 0));
+    assert_eq!(ends(&store).await, [end("main", "f", true), end("main-v2", "e", false)]);
+}
+
+#[tokio::test]
+async fn only_the_missing_messages_are_written() {
+    let store = store().await;
+    let long = |count: usize| Tree::of_chain((0..count).map(node)).unwrap();
+    assert_eq!(write(&store, &long(200)).await, TreeWritten::New);
+    let (plan, mut steps) = (TreePlan::new(new_chat(), &long(203)).unwrap(), Vec::new());
+    let written = plan.write(store.history(), &CancelSignal::never(), |n| steps.push(n)).await;
+    assert_eq!((written.unwrap(), steps), (extended(3, 0, 0), vec![200, 3]));
+    assert_eq!(write(&store, &long(203)).await, TreeWritten::Unchanged);
+}
+
+#[tokio::test]
+async fn a_chat_that_someone_else_continued_is_left_as_it_is() {
+    let store = store().await;
+    assert_eq!(write(&store, &chain(&["a", "b"])).await, TreeWritten::New);
+    append(&store, "main", "b", "mine").await;
+    let before = shape(&store).await;
+    assert_eq!(write(&store, &chain(&["a", "b"])).await, TreeWritten::Unchanged);
+    let (branch, message) = ("main".into(), Some("b".into()));
+    let continued = TreeWritten::Taken(TreeDifference::Continued { branch, message });
+    assert_eq!(write(&store, &chain(&["a", "b", "c"])).await, continued);
+    assert_eq!(shape(&store).await, before);
+}
+
+#[tokio::test]
+async fn branches_of_others_stay_and_stay_active() {
+    let store = store().await;
+    assert_eq!(write(&store, &chain(&["a", "b"])).await, TreeWritten::New);
+    fork(&store, "mine", "a").await;
+    append(&store, "mine", "a", "x").await;
+    assert_eq!(write(&store, &chain(&["a", "b", "c"])).await, extended(1, 0, 0));
+    assert_eq!(ends(&store).await, [end("main", "c", false), end("mine", "x", true)]);
+    // A branch of the same end is theirs too.
+    fork(&store, "copy", "c").await;
+    assert_eq!(write(&store, &chain(&["a", "b", "c", "d"])).await, extended(1, 0, 0));
+    let expected = [end("main", "d", false), end("mine", "x", false), end("copy", "c", true)];
+    assert_eq!(ends(&store).await, expected);
+    // A renamed branch is found by its end.
+    let (chat, at) = (new_chat().chat, Timestamp::default());
+    let history = store.history();
+    history.rename_branch(&chat, &"main".into(), &"trunk".into(), at).await.unwrap();
+    assert_eq!(write(&store, &chain(&["a", "b", "c", "d", "e"])).await, extended(1, 0, 0));
+    assert_eq!(ends(&store).await[0], end("trunk", "e", false));
+}
+
+#[tokio::test]
+async fn messages_that_were_changed_in_the_chat_stay_so() {
+    let store = store().await;
+    let of = |texts: &[&str]| {
+        let node = |(i, text): (usize, &&str)| {
+            Node::new(format!("m{i}"), Message::from(*text), Timestamp::default())
+        };
+        Tree::of_chain(texts.iter().enumerate().map(node)).unwrap()
+    };
+    assert_eq!(write(&store, &of(&["one", "two", "thr"])).await, TreeWritten::New);
+    // A message that was incomplete is completed, and the earlier revision is kept.
+    assert_eq!(write(&store, &of(&["one", "two", "three"])).await, extended(0, 1, 0));
+    let (chat, history) = (new_chat().chat, store.history());
+    assert_eq!(history.revisions(&chat, &"m2".into()).await.unwrap().len(), 1);
+    let mut commit = Commit::new(chat.clone(), Target::Stay, Timestamp::default());
+    let secret = Message::from("two");
+    commit.redactions = vec![Node::new("m1", secret.redacted(), Timestamp::default()).into()];
+    assert!(history.commit(commit).await.unwrap().committed().is_some());
+    assert_eq!(write(&store, &of(&["one", "two", "three", "four"])).await, extended(1, 0, 0));
+    let stored = history.messages(&chat, &["m1".into(), "m2".into()]).await.unwrap();
+    let text = |at: usize| stored[at].as_ref().unwrap().node.message().unwrap().plain_text();
+    assert_eq!((&*text(0), &*text(1)), ("[redacted]", "three"));
+    // A file that was replaced is no continuation.
+    let before = shape(&store).await;
+    let other = write(&store, &of(&["uno", "due", "tre", "quattro", "cinque"])).await;
+    assert_eq!(other, TreeWritten::Taken(TreeDifference::Message { message: "m0".into() }));
+    assert_eq!(shape(&store).await, before);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The first nodes of a tree, then more of them, then all, each interrupted somewhere.
+    #[test]
+    fn any_growth_ends_with_the_whole_tree((parents, _) in trees(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..3), stop in 1usize..6) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let store = store().await;
+            let mut counts: Vec<_> = cuts.iter().map(|cut| 1 + cut.index(parents.len())).collect();
+            counts.sort_unstable();
+            counts.push(parents.len());
+            for count in counts {
+                let parents = &parents[..count];
+                let mut tree = Tree::default();
+                for (index, parent) in parents.iter().enumerate() {
+                    tree.add(node(index), *parent).unwrap();
+                }
+                tree.branch("main", count - 1).unwrap();
+                let leaves = (0..count - 1).filter(|index| !parents.contains(&Some(*index)));
+                for (number, leaf) in leaves.enumerate() {
+                    tree.branch(format!("main-v{}", number + 2), leaf).unwrap();
+                }
+                let (source, mut commits) = (CancelSource::new(), 0);
+                let plan = TreePlan::new(new_chat(), &tree).unwrap();
+                let _ = plan
+                    .write(store.history(), &source.signal(), |_| {
+                        commits += 1;
+                        if commits == stop {
+                            source.cancel();
+                        }
+                    })
+                    .await;
+                let again = write(&store, &tree).await;
+                assert!(!matches!(again, TreeWritten::Taken(_)), "{again:?}");
+                let (stored, branches) = shape(&store).await;
+                let expected = parents.iter().enumerate().map(|(i, parent)| (format!("m{i}"),
+                    parent.map(|p| format!("m{p}"))));
+                assert_eq!(stored, expected.collect());
+                let mut heads: Vec<_> = branches.iter().map(|(_, head, _)| head.clone()).collect();
+                let mut ends: Vec<_> =
+                    tree.branches().map(|(_, head)| Some(head.id.to_string())).collect();
+                heads.sort();
+                ends.sort();
+                assert_eq!(heads, ends);
+                let active = branches.iter().find(|(.., active)| *active).unwrap();
+                assert_eq!(active.1, Some(format!("m{}", count - 1)));
+                assert_eq!(write(&store, &tree).await, TreeWritten::Unchanged);
+            }
+        });
+    }
 }

@@ -1,15 +1,20 @@
 //! Import and export of files through a store in memory.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::base::limits;
 use context_core::message::PlacedNode;
-use context_core::store::{ChainEnd, CommitOutcome, Created, HistoryStore, NewChat, Window};
-use context_core::{CancelSignal, ChatRef, Message, MessageId, Metadata, Node, Store, Timestamp};
+use context_core::store::{
+    ChainEnd, ChatPatch, CommitOutcome, Created, HistoryStore, NewChat, Window,
+};
+use context_core::{
+    BranchName, CancelSignal, ChatRef, Message, MessageId, Metadata, Node, Store, Timestamp,
+};
 use context_store_inmem::InMemoryStore;
 use context_transcript::{
     ChatContent, ExportedChat, FileText, Format, TranscriptChat, TranscriptError, TranscriptSource,
-    read, to_file_text,
+    Tree, TreeDifference, TreeGrowth, read, to_file_text,
 };
 use serde_json::Value;
 
@@ -107,18 +112,33 @@ async fn import_and_export(
         let outcome = history.commit(commit.clone()).await.unwrap();
         assert!(matches!(outcome, CommitOutcome::Applied(_)));
     }
-    for commit in commits {
+    for commit in commits.into_iter().filter(|commit| !commit.nodes.is_empty()) {
         let outcome = history.commit(commit).await.unwrap();
         assert!(matches!(outcome, CommitOutcome::Replayed(_)));
     }
-    let kept = history.chat(&chat).await.unwrap().unwrap();
+    assert!(grow(history, &chat, &draft.tree).await.unwrap().is_empty());
+    let (mut stored, exported) = export(history, &chat, &BranchName::main()).await;
+    let diagnostics = draft.diagnostics.iter();
+    stored.diagnostics = diagnostics
+        .map(|diagnostic| format!("{}: {}", diagnostic.path, diagnostic.message))
+        .collect();
+    (stored, exported)
+}
+
+/// Returns a chat and its export. The export of a list of messages is that of the branch.
+async fn export(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+    branch: &BranchName,
+) -> (StoredChat, ExportedChat) {
+    let kept = history.chat(chat).await.unwrap().unwrap();
     let source = TranscriptSource::of(&kept.metadata).unwrap().unwrap();
-    let (nodes, branches) = (nodes(history, &chat).await, history.branches(&chat).await.unwrap());
+    let (nodes, branches) = (nodes(history, chat).await, history.branches(chat).await.unwrap());
     let (content, lost) = if source.format.is_log() {
         ChatContent::of_log(&source, &nodes).unwrap()
     } else {
-        let end = ChainEnd::Branch("main".into());
-        let chain = history.chain(&chat, &end, &Window::Whole).await.unwrap();
+        let end = ChainEnd::Branch(branch.clone());
+        let chain = history.chain(chat, &end, &Window::Whole).await.unwrap();
         let messages = chain.iter().map(|node| Arc::clone(node.message().unwrap())).collect();
         let (messages, lost) = source.format.lower_source(messages);
         (ChatContent::Messages(messages), lost)
@@ -127,16 +147,92 @@ async fn import_and_export(
     let head = |head: &Option<MessageId>| head.as_ref().map(ToString::to_string);
     let heads =
         branches.iter().filter_map(|branch| Some((branch.name.to_string(), head(&branch.head)?)));
-    let diagnostics = draft.diagnostics.iter();
-    let stored = StoredChat {
-        title: kept.title,
-        heads: heads.collect(),
-        nodes,
-        diagnostics: diagnostics
-            .map(|diagnostic| format!("{}: {}", diagnostic.path, diagnostic.message))
-            .collect(),
-    };
+    let heads = heads.collect();
+    let stored = StoredChat { title: kept.title, heads, nodes, diagnostics: Vec::new() };
     (stored, ExportedChat::new(Some(source), content))
+}
+
+/// Adds to a chat what it does not have of a tree. Returns the growth that is left.
+async fn grow<'a>(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+    tree: &'a Tree,
+) -> Result<TreeGrowth<'a>, TreeDifference> {
+    let branches = history.branches(chat).await.unwrap();
+    let mut growth = TreeGrowth::new(tree, &branches, &HashMap::new())?;
+    growth.compare(&history.messages(chat, &growth.compared()).await.unwrap())?;
+    if !growth.is_empty() {
+        if let Some(branch) = growth.activate() {
+            history.activate_branch(chat, branch, Timestamp::default()).await.unwrap();
+        }
+        for commit in growth.commits(chat, Timestamp::default()) {
+            let outcome = history.commit(commit).await.unwrap();
+            assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
+        }
+        return Box::pin(grow(history, chat, tree)).await;
+    }
+    Ok(growth)
+}
+
+/// Imports states of a file one after the other into one store, each also into a fresh one, and
+/// checks after each that both have the same messages, ends of branches and export. States that are
+/// no transcript yet are left out.
+#[track_caller]
+pub(crate) fn check_grows(name: &str, states: impl IntoIterator<Item = String>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let store = InMemoryStore::default();
+        for text in states {
+            let file = FileText::new(name, &*text);
+            let Ok(reading) = read(&file, None, Timestamp::default()) else { continue };
+            for (number, draft) in reading.chats.into_iter().enumerate() {
+                let chat = ChatRef::new("u", format!("c{number}"));
+                let mut new = NewChat::new(chat.clone(), Timestamp::default());
+                new.metadata =
+                    Metadata::default().with(TranscriptSource::KEY, draft.source.to_json());
+                let history = store.history();
+                let created = history.create_chat(new.clone()).await.unwrap();
+                if let Created::Existing(_) = created {
+                    let patch = ChatPatch { set: new.metadata, ..ChatPatch::default() };
+                    let _ = history.update_chat(&chat, &patch, new.at).await.unwrap();
+                }
+                let left = grow(history, &chat, &draft.tree).await;
+                let left = left.unwrap_or_else(|difference| panic!("{difference}: {text}"));
+                assert!(left.is_empty());
+                let main = draft.tree.branches().find(|(name, _)| *name == &BranchName::main());
+                let main = main.map(|(_, head)| head.id.clone());
+                let branches = history.branches(&chat).await.unwrap();
+                let active = branches.into_iter().find(|branch| branch.active).unwrap();
+                assert_eq!(active.head, main, "{text}");
+                let (grown, exported) = export(history, &chat, &active.name).await;
+                let fresh = InMemoryStore::default();
+                let (whole, expected) = import_and_export(&fresh, number, draft).await;
+                let content = |stored: &StoredChat| {
+                    let node = |placed: &PlacedNode| {
+                        let body = placed.node.body().bytes().clone();
+                        (placed.node.id.clone(), placed.parent.clone(), body)
+                    };
+                    let mut nodes: Vec<_> = stored.nodes.iter().map(node).collect();
+                    let mut heads: Vec<_> =
+                        stored.heads.iter().map(|(_, head)| head.clone()).collect();
+                    nodes.sort();
+                    heads.sort();
+                    (nodes, heads)
+                };
+                assert_eq!(content(&grown), content(&whole), "{text}");
+                let json = |chat: &ExportedChat| values(&chat.to_text());
+                assert_eq!(json(&exported), json(&expected), "{text}");
+            }
+        }
+        let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+        assert_eq!(report.findings, []);
+    });
+}
+
+/// Returns the states of a file that is written line by line.
+pub(crate) fn line_by_line(text: &str) -> impl Iterator<Item = String> + '_ {
+    let ends = text.match_indices('\n').map(|(at, _)| at + 1).chain([text.len()]);
+    ends.map(|end| text[..end].to_owned())
 }
 
 /// Returns the export of a chat that was imported from this text and then changed.
@@ -164,9 +260,17 @@ pub(crate) fn values(text: &str) -> Vec<Value> {
     serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().unwrap()
 }
 
-/// Checks that the exported file has equal values. Returns the formats of the conversations.
+/// Checks that the exported file has equal values, also if it is imported line by line. Returns the formats of the conversations.
 #[track_caller]
 pub(crate) fn check_equal(name: &str, text: &str, conversations: usize) -> Vec<Format> {
+    check_grows(name, line_by_line(text));
+    check_equal_at_once(name, text, conversations)
+}
+
+/// Checks that the exported file has equal values. For files that no program would write line by
+/// line.
+#[track_caller]
+pub(crate) fn check_equal_at_once(name: &str, text: &str, conversations: usize) -> Vec<Format> {
     let passed = round_trip(name, text, None).unwrap();
     assert_eq!(passed.chats.len(), conversations, "{text}");
     assert_eq!(passed.broken, []);

@@ -8,6 +8,7 @@ mod exports;
 mod files;
 mod fixture;
 mod forms;
+mod growth;
 mod logs;
 mod opencode;
 mod openhands;

@@ -28,12 +28,12 @@ const BEGINS: &[u8] = br#"{"type":"chat","v":"#;
 
 /// Returns whether a file is in this form. For a pipe the form must be given, since a pipe cannot
 /// be read twice. The start of standard input can be inspected without consuming it.
-pub(super) fn is_own(args: &Args, path: &Path) -> Result<bool, Failure> {
-    if args.from == FileFormat::Auto && is_stdin(path) {
+pub(in crate::commands) fn is_own(from: FileFormat, path: &Path) -> Result<bool, Failure> {
+    if from == FileFormat::Auto && is_stdin(path) {
         return Ok(io::stdin().lock().fill_buf().is_ok_and(|bytes| bytes.starts_with(BEGINS)));
     }
-    if args.from != FileFormat::Auto || !path.is_file() {
-        return Ok(args.from == FileFormat::Jsonl);
+    if from != FileFormat::Auto || !path.is_file() {
+        return Ok(from == FileFormat::Jsonl);
     }
     let mut line = Vec::new();
     let mut file = open(path)?;
@@ -97,9 +97,11 @@ pub(super) async fn write(
                 Status::Unchanged
             }
         };
+        let messages = usize::try_from(written.messages).unwrap_or(usize::MAX);
         let imported = ImportedChat {
             chat: name,
-            messages: usize::try_from(written.messages).unwrap_or(usize::MAX),
+            messages,
+            added: if status == Status::Imported { messages } else { 0 },
             branches: usize::try_from(written.branches).unwrap_or(usize::MAX),
             diagnostics: &written.diagnostics,
         };

@@ -20,8 +20,11 @@ struct ImportRecord<'a> {
     chat: &'a str,
     file: &'a str,
     messages: usize,
+    /// The number of messages that were added to the store.
+    added: usize,
     branches: usize,
-    /// `imported`, `unchanged` if it was already stored, `refused` if it has a broken line.
+    /// `imported`, `extended` if a part of it was already stored, `unchanged` if all of it was,
+    /// `refused` if it has a broken line.
     status: &'static str,
     /// The number of lines of the file that could not be read. Reported once, with the first
     /// conversation of the file.
@@ -55,6 +58,8 @@ struct FileRecord<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Imported,
+    /// The missing part of the chat was written.
+    Extended,
     /// The chat was already stored.
     Unchanged,
     /// The chat has a broken line.
@@ -65,6 +70,7 @@ impl Status {
     fn as_str(self) -> &'static str {
         match self {
             Self::Imported => "imported",
+            Self::Extended => "extended",
             Self::Unchanged => "unchanged",
             Self::Refused => "refused",
         }
@@ -75,6 +81,7 @@ impl Status {
 pub(super) struct ImportedChat<'a> {
     pub(super) chat: &'a str,
     pub(super) messages: usize,
+    pub(super) added: usize,
     pub(super) branches: usize,
     pub(super) diagnostics: &'a [Diagnostic],
 }
@@ -111,6 +118,9 @@ pub(super) struct Report {
     list_broken: bool,
     list_skipped: bool,
     imported: usize,
+    extended: usize,
+    /// The number of messages that were added to chats that existed.
+    added: usize,
     unchanged: usize,
     refused: usize,
     /// The number of files that could not be imported.
@@ -132,6 +142,8 @@ impl Report {
             list_broken,
             list_skipped,
             imported: 0,
+            extended: 0,
+            added: 0,
             unchanged: 0,
             refused: 0,
             failed: 0,
@@ -231,7 +243,7 @@ impl Report {
         status: Status,
         broken: usize,
     ) -> Result<(), Failure> {
-        let &ImportedChat { chat, messages, branches, diagnostics } = imported;
+        let &ImportedChat { chat, messages, added, branches, diagnostics } = imported;
         app.out.diagnostics(chat, diagnostics.get(..SHOWN).unwrap_or(diagnostics));
         if diagnostics.len() > SHOWN {
             app.out.note(format_args!(
@@ -245,6 +257,10 @@ impl Report {
                 self.imported += 1;
                 self.messages += messages;
                 self.branches += branches;
+            }
+            Status::Extended => {
+                self.extended += 1;
+                self.added += added;
             }
             Status::Unchanged => self.unchanged += 1,
             Status::Refused => {
@@ -267,6 +283,7 @@ impl Report {
             chat,
             file: &input.name,
             messages,
+            added,
             branches,
             status: status.as_str(),
             broken,
@@ -283,7 +300,7 @@ impl Report {
         let mut facts = Vec::new();
         if self.chats.is_empty() {
             facts.push("imported nothing".to_owned());
-        } else if self.imported == 0 {
+        } else if self.imported + self.extended == 0 {
             let files = match self.files.as_slice() {
                 [file] => clean(file).into_owned(),
                 files => count(files.len(), "file"),
@@ -293,10 +310,17 @@ impl Report {
                 count(self.unchanged, "chat")
             ));
         } else {
-            let done = app.out.paint(Style::Green, "imported").to_string();
-            facts.push(format!("{done} {}", count(self.imported, "chat")));
-            facts.push(count(self.messages, "message"));
-            facts.push(count(self.branches, "branch"));
+            if self.imported > 0 {
+                let done = app.out.paint(Style::Green, "imported").to_string();
+                facts.push(format!("{done} {}", count(self.imported, "chat")));
+                facts.push(count(self.messages, "message"));
+                facts.push(count(self.branches, "branch"));
+            }
+            if self.extended > 0 {
+                let done = app.out.paint(Style::Green, "extended").to_string();
+                facts.push(format!("{done} {}", count(self.extended, "chat")));
+                facts.push(format!("{} added", count(self.added, "message")));
+            }
             if self.unchanged > 0 {
                 facts.push(format!("{} stored before", count(self.unchanged, "chat")));
             }

@@ -7,28 +7,28 @@ use std::{fs, io};
 const ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];
 
 /// A file to read.
-pub(super) struct ImportFile {
-    pub(super) path: PathBuf,
+pub(in crate::commands) struct ImportFile {
+    pub(in crate::commands) path: PathBuf,
     /// The default chat name of a file in a named folder: its path within the folder, without
     /// extension.
-    pub(super) name: Option<String>,
+    pub(in crate::commands) name: Option<String>,
 }
 
 /// The files to read, and those that are skipped.
 #[derive(Default)]
-pub(super) struct Walk {
-    pub(super) files: Vec<ImportFile>,
+pub(in crate::commands) struct Walk {
+    pub(in crate::commands) files: Vec<ImportFile>,
     /// Files in folders whose names are not those of transcripts.
-    pub(super) skipped: Vec<PathBuf>,
+    pub(in crate::commands) skipped: Vec<PathBuf>,
     /// Folders that cannot be read.
-    pub(super) failed: Vec<(PathBuf, io::Error)>,
+    pub(in crate::commands) failed: Vec<(PathBuf, io::Error)>,
 }
 
 impl Walk {
     /// Finds the files. Folders are walked in name order, files before subfolders. Hidden entries,
     /// links to folders (which could form a cycle), and entries that are neither files nor folders
     /// are skipped.
-    pub(super) fn of(named: &[PathBuf]) -> Self {
+    pub(in crate::commands) fn of(named: &[PathBuf]) -> Self {
         let mut walk = Self::default();
         for path in named {
             match path.is_dir() {
