@@ -15,12 +15,14 @@ use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff,
     erase, export, fork, graph, import, log, memory, pin, prepare, prompt, redact, render, restore,
     retain, rewind, search, show, spill, streams, tokens, trajectory, upgrade, vacuum, verify,
+    watch,
 };
 use crate::error::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
   context import conversations.json          read transcripts into the store
+  context watch ~/.claude/projects           follow the sessions of a coding agent
   context chats                              list the chats
   context log support-7                      one line per message
   context search lisbon tickets              find messages, best match first
@@ -45,7 +47,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph", "spill", "streams"]),
     ("Look at runs", &["trajectory"]),
     ("Remember", &["memory"]),
-    ("Bring in and take out", &["import", "export", "copy", "render"]),
+    ("Bring in and take out", &["import", "watch", "export", "copy", "render"]),
     ("To a model", &["prepare", "tokens", "compact", "pin"]),
     ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
     ("Remove", &["redact", "delete", "retain", "erase"]),
@@ -85,6 +87,8 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Read transcripts into chats
     Import(import::Args),
+    /// Follow the session files of coding agents as they grow
+    Watch(watch::Args),
     /// List the chats
     Chats(chats::Args),
     /// List the messages of a branch
@@ -217,6 +221,7 @@ impl Command {
         }
         match self {
             Self::Import(args) => import::run(args, app).await,
+            Self::Watch(args) => watch::run(args, app).await,
             Self::Chats(args) => chats::run(args, app).await,
             Self::Log(args) => log::run(args, app).await,
             Self::Show(args) => show::run(args, app).await,

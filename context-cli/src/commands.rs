@@ -40,6 +40,7 @@ pub(crate) mod trajectory;
 pub(crate) mod upgrade;
 pub(crate) mod vacuum;
 pub(crate) mod verify;
+pub(crate) mod watch;
 mod workspace;
 
 use std::collections::HashMap;

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use context_runtime::transcript::FileText;
+use serde::de::IgnoredAny;
 
 use crate::error::Failure;
 
@@ -43,6 +44,33 @@ pub(crate) fn read_lossy(path: &Path) -> Result<FileText, Failure> {
     Ok(FileText::from_bytes(name, bytes).shown_as(shown))
 }
 
+/// Reads a file that another program may be writing to. An incomplete last line of JSON Lines is
+/// left out.
+pub(crate) fn read_growing(path: &Path) -> Result<FileText, Failure> {
+    let shown = path.display().to_string();
+    let failed = |source| Failure::Read { file: shown.clone(), source };
+    let mut bytes = read_bounded(File::open(path).map_err(failed)?, &shown, MAX_WHOLE)?;
+    let name =
+        path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
+    bytes.truncate(complete_length(&name, &bytes));
+    Ok(FileText::from_bytes(name, bytes).shown_as(shown))
+}
+
+/// Returns the length of a file without its last line, if the file is JSON Lines and the line is
+/// incomplete.
+fn complete_length(name: &str, bytes: &[u8]) -> usize {
+    let is_json = |line: &[u8]| serde_json::from_slice::<IgnoredAny>(line).is_ok();
+    let start = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let is_named = [".jsonl", ".ndjson"].iter().any(|end| name.to_lowercase().ends_with(end));
+    let has_lines = || {
+        let first = bytes.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+        start > 0 && first.is_some_and(is_json)
+    };
+    let last = &bytes[start..];
+    let is_complete = last.trim_ascii().is_empty() || is_json(last);
+    if is_complete || !(is_named || has_lines()) { bytes.len() } else { start }
+}
+
 /// Returns the name of a file without extension, as a default name for the content.
 pub(crate) fn stem(file: &FileText) -> String {
     match Path::new(file.name()).file_stem() {
@@ -54,6 +82,26 @@ pub(crate) fn stem(file: &FileText) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_an_incomplete_last_line_of_lines_is_left_out() {
+        let length = |name, text: &str| complete_length(name, text.as_bytes());
+        assert_eq!(length("a.jsonl", "{}\n{\"a\""), 3);
+        assert_eq!(length("a.JSONL", "{\"a\""), 0);
+        assert_eq!(length("a.json", "{}\n{\"a\""), 3);
+        for (name, text) in [
+            ("a.jsonl", "{}\n{}"),
+            ("a.jsonl", "{}\n"),
+            ("a.jsonl", "{\"a\n{}\n \n"),
+            ("a.json", "{\n\"a\": 1"),
+            ("a.json", "[{}, {"),
+            ("a.json", ""),
+        ] {
+            assert_eq!(length(name, text), text.len(), "{text}");
+        }
+        let partial = b"{}\n{\"a\": \"\xc3";
+        assert_eq!(complete_length("a.jsonl", partial), 3);
+    }
 
     /// An endless source is not read to its end.
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! The main thread consists of the items that are not in a side chain. A side chain is the thread
 //! of a sub-agent and starts at a marked item whose predecessor is not marked. Every item without a
-//! successor in its thread is the end of a branch. `main` ends at the item that the file names as the current
-//! one, else at the last message of the main thread, including the notes after it. Other ends of
-//! the main thread are `main-v2`, `main-v3` and so on, in file order. Side chains are `agent-1`,
-//! `agent-2` and so on by their first items, each with versions like `main`.
+//! successor in its thread is the end of a branch. `main` ends at the item that the file names as
+//! the current one, else at the last message of the main thread, including the notes after it.
+//! Other ends of the main thread are `main-v2`, `main-v3` and so on, in file order. Side chains are
+//! `agent-1`, `agent-2` and so on by their first items, each with versions like `main`.
 //!
 //! The tree follows the named predecessors exactly, also where a session starts again without a
 //! parent, as after a compaction.

@@ -71,6 +71,7 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("memory forget", Looks, "memory forget --all --dry-run"),
     ("memory forget", Writes, "memory forget --all --yes"),
     ("import", Makes, "import notes.json"),
+    ("watch", Makes, "watch . --once"),
     ("export", Looks, "export notes"),
     ("export", Looks, "export --all --to jsonl"),
     ("copy", Looks, "copy sqlite:context.db sqlite:other.db --dry-run"),

@@ -24,4 +24,7 @@ mod others_servers;
 mod runs;
 mod server_fixture;
 mod trees;
+mod watching;
+#[cfg(unix)]
+mod watching_live;
 mod workspaces;

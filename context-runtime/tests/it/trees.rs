@@ -337,7 +337,11 @@ proptest! {
 
     /// The first nodes of a tree, then more of them, then all, each interrupted somewhere.
     #[test]
-    fn any_growth_ends_with_the_whole_tree((parents, _) in trees(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..3), stop in 1usize..6) {
+    fn any_growth_ends_with_the_whole_tree(
+        (parents, _) in trees(),
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..3),
+        stop in 1usize..6,
+    ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let store = store().await;

@@ -260,7 +260,8 @@ pub(crate) fn values(text: &str) -> Vec<Value> {
     serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().unwrap()
 }
 
-/// Checks that the exported file has equal values, also if it is imported line by line. Returns the formats of the conversations.
+/// Checks that the exported file has equal values, also if it is imported line by line. Returns the
+/// formats of the conversations.
 #[track_caller]
 pub(crate) fn check_equal(name: &str, text: &str, conversations: usize) -> Vec<Format> {
     check_grows(name, line_by_line(text));
