@@ -18,11 +18,11 @@
 //! more output than the model writes. A refusal has the provider's status, form and error text. A
 //! valid body is answered, whole or as events, with usage. The usage includes the tokens read from
 //! a prompt cache and written to it, so that a test can check the cost of a conversation. The cache
-//! heeds breakpoints, keys and lifetimes; its entries expire by the clock that the test gives.
-//! It compacts a conversation on request, in the forms of Anthropic and of OpenAI's Responses, with
+//! heeds breakpoints, keys and lifetimes; its entries expire by the clock that the test gives. It
+//! compacts a conversation on request, in the forms of Anthropic and of OpenAI's Responses, with
 //! the text of the behaviour as the summary, and clears old results of tools as Anthropic's context
-//! editing does. `classify` of `context-codec-kit` recognizes every refusal, with the numbers that the provider
-//! reports.
+//! editing does. `classify` of `context-codec-kit` recognizes every refusal, with the numbers that
+//! the provider reports.
 //!
 //! | | |
 //! |---|---|

@@ -66,11 +66,11 @@ pub const AS_OF: &str = "2026-11-26";
 /// unknown, without `output` it writes text. `cache` has the fields of
 /// [`CacheRules`](crate::CacheRules). A model's `cache` names the differences to its family only.
 /// The price of a token written for a lifetime, `write`, is relative to other input; that of the
-/// first lifetime is `cache_write` of the prices. A family with `compaction`, the page that says so,
-/// has a provider that compacts conversations; `compaction` of a model, `true` or `false`, differs
-/// from that. `source` is the page of the prices,
-/// `specification` that of window, output and modalities if it is another, `as_of` the date of the
-/// entry if it is not the table's, `note` the reason why a value is missing or will change.
+/// first lifetime is `cache_write` of the prices. A family with `compaction`, the page that says
+/// so, has a provider that compacts conversations; `compaction` of a model, `true` or `false`,
+/// differs from that. `source` is the page of the prices, `specification` that of window, output
+/// and modalities if it is another, `as_of` the date of the entry if it is not the table's, `note`
+/// the reason why a value is missing or will change.
 ///
 /// ```
 /// use context_tokens::ModelTable;

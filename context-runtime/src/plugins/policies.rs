@@ -64,9 +64,9 @@ pub fn summarize() -> crate::runtime::Stage {
 }
 
 /// Returns a stage that lets the provider of the conversation compact old turns
-/// ([`ProviderCompact`](crate::summarize::ProviderCompact)). Runs from 90 % of the window on, in the
-/// place of [`summarize`], as which it works where the provider makes no compactions. The model of
-/// the call's summaries has to be the one of the conversation.
+/// ([`ProviderCompact`](crate::summarize::ProviderCompact)). Runs from 90 % of the window on, in
+/// the place of [`summarize`], as which it works where the provider makes no compactions. The model
+/// of the call's summaries has to be the one of the conversation.
 #[cfg(feature = "summarize")]
 pub fn provider_compact() -> crate::runtime::Stage {
     crate::runtime::Stage::new(context_policy_summarize::ProviderCompact::new())

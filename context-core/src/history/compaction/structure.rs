@@ -59,7 +59,8 @@ impl Structure {
         structure
     }
 
-    /// Returns the positions of the checkpoints in front of messages, behind leading system messages.
+    /// Returns the positions of the checkpoints in front of messages, behind leading system
+    /// messages.
     pub fn front(messages: &[Arc<Message>]) -> Range<usize> {
         let system = messages.iter().take_while(|message| message.role == Role::System).count();
         let checkpoints =
