@@ -24,7 +24,7 @@ use crate::history::words;
 use crate::{file, leases, sql};
 
 /// The newest schema version that this program knows.
-const KNOWN: i64 = 9;
+const KNOWN: i64 = 10;
 /// The first version that may have full text.
 const WITH_FULL_TEXT: i64 = 3;
 /// The first version with checksums.
@@ -48,13 +48,13 @@ fn migrations() -> Migrator {
         (WITH_CHECKSUMS, "checksums", include_str!("../migrations/0008_checksums.sql")),
         (
             WITH_LEASES,
-            "leases_and_logs",
+            "leases_and_versions",
             concat!(
                 include_str!("../migrations/0009_leases.sql"),
-                include_str!("../migrations/0009_fragment_versions.sql"),
-                include_str!("../migrations/0009_ref_log.sql")
+                include_str!("../migrations/0009_fragment_versions.sql")
             ),
         ),
+        (10, "ref_log", include_str!("../migrations/0010_ref_log.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         Migration::new(
