@@ -52,7 +52,9 @@ impl ModelCall<'_> {
         let first = task.request_for(model.name());
         // A model that goes on with the conversation instead is shown it as a quotation.
         let quoted = Some(&task.request).filter(|quoted| !std::ptr::eq(*quoted, first));
-        for request in [first].into_iter().chain(quoted) {
+        let can_quote = !task.needs_provider();
+        let requests = [first].into_iter().chain(quoted);
+        for request in requests.filter(|it| can_quote || !std::ptr::eq(*it, &task.request)) {
             if !self.has_spare_call() {
                 break;
             }
@@ -104,12 +106,16 @@ impl ModelCall<'_> {
         context: &ModelContext,
     ) {
         let Some(ahead) = self.ahead.clone().filter(|_| self.has_spare_call()) else { return };
+        let request = task.request_for(model.name());
+        if task.needs_provider() && std::ptr::eq(request, &task.request) {
+            return;
+        }
         let before = self.tokens_before(context);
         let shown = context.rewrite.as_ref().map_or(self.input.history(), |cut| &cut.messages);
         let shown = shown.to_vec();
         // The turn may be cancelled, and the next one still wants the summary.
         let cancel = CancelSignal::never();
-        let writing = tokio::spawn(self.writing(model, task.request_for(model.name()), cancel));
+        let writing = tokio::spawn(self.writing(model, request, cancel));
         ahead.begin(self.chat(), SummaryJob::new(task, shown, before, writing));
     }
 

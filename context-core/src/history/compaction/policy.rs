@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Goal, HistoryView, Plan, PlanError};
+use super::{Goal, HistoryView, Plan, PlanError, Structure};
 use crate::model::ProviderCompaction;
 use crate::{Answer, Message, ModelRequest};
 
@@ -206,6 +206,15 @@ impl SummaryTask {
     pub fn request_for(&self, model: &str) -> &ModelRequest {
         let continued = self.continued.as_deref();
         continued.filter(|request| request.model.as_deref() == Some(model)).unwrap_or(&self.request)
+    }
+
+    /// Returns whether only the provider of the conversation can make the summary, because the
+    /// covered messages begin with a compaction that it has
+    /// [sealed](crate::message::Text::for_sealed_block). A request that quotes the conversation
+    /// would lose what the compaction stands for.
+    pub fn needs_provider(&self) -> bool {
+        let front = &self.seen[Structure::front(&self.seen)];
+        front.iter().filter_map(|message| message.substituted_block()).any(|both| both.is_sealed)
     }
 
     /// Sets the covered messages that are kept.

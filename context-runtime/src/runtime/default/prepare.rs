@@ -241,10 +241,10 @@ fn finish(
     let asks_provider = summary::can_ask(call.parts, counting, &call.input.provider);
     let sent = assemble::messages(call, session, request_parts, &mut context);
     // After a failure the conversation is quoted: the model may not have written a summary in its
-    // midst.
-    if !session.cuts.has_failed()
-        && let Some(mut task) = context.summary.take()
-    {
+    // midst. What only its provider reads cannot be quoted.
+    let may_continue =
+        |task: &mut Box<SummaryTask>| !session.cuts.has_failed() || task.needs_provider();
+    if let Some(mut task) = context.summary.take_if(may_continue) {
         let (cached, counter) = ((goal.cache.read, sent.cached_end), counting.calibrated());
         let covered = covered.filter(|_| asks_provider);
         let covered = covered.map(|end| end + usize::from(sent.recall.is_some_and(|at| at < end)));

@@ -205,6 +205,40 @@ async fn where_the_provider_returns_no_block_a_model_writes_the_summary() {
     }
 }
 
+/// A quotation of a sealed conversation would be a summary of everything but what is sealed.
+#[tokio::test]
+async fn what_is_sealed_is_never_quoted() {
+    let case = MODELS[1];
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (log, compacted) = (Arc::clone(&seen), Mutex::new(false));
+    let once = move |request: &ModelRequest| {
+        let texts = request.messages.iter().map(|message| message.plain_text().into_owned());
+        log.lock().unwrap().extend(texts);
+        let mut compacted = compacted.lock().unwrap();
+        match request.compaction {
+            Some(_) if *compacted => Vec::new(),
+            Some(_) => {
+                *compacted = true;
+                behaviour(request)
+            }
+            None => behaviour(request),
+        }
+    };
+    let mut talk = Talk::new(case, simulator(case.0, case.1, once));
+    let (mut failures, mut has_block) = (0, false);
+    for turn in 0..120 {
+        let (served, told) = talk.turn(turn).await;
+        assert!(served.iter().all(Served::is_answered), "{served:#?}");
+        failures += told.iter().filter(|code| *code == "compact_summary_failed").count();
+        let is_sent = !compactions(&talk.body()).is_empty();
+        assert!(is_sent || !has_block, "the block was given up in turn {turn}");
+        has_block |= is_sent;
+    }
+    assert!(has_block && failures > 0, "{failures}");
+    let sealed = "in a form that only it reads";
+    assert!(!seen.lock().unwrap().iter().any(|text| text.contains(sealed)));
+}
+
 #[tokio::test]
 async fn a_model_whose_provider_makes_none_writes_a_summary() {
     let cases = [
