@@ -131,14 +131,14 @@ async fn a_file_of_a_newer_program_is_refused_and_left_alone() {
     let mut file = lab.file().await;
     let newer =
         "INSERT INTO context_migrations (version, description, success, checksum, execution_time)
-        VALUES (10, 'later', true, x'', 0)";
+        VALUES (11, 'later', true, x'', 0)";
     sqlx::query(newer).execute(&mut file).await.unwrap();
     let error =
         SqliteStore::open(SqliteConfig::new(lab.folder.path().join("s.db"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert_eq!(
         error.message(),
-        "the file has schema version 10, but this program knows versions up to 9"
+        "the file has schema version 11, but this program knows versions up to 10"
     );
 }
 
