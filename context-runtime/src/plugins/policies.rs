@@ -67,6 +67,21 @@ pub fn summarize() -> crate::runtime::Stage {
 /// ([`ProviderCompact`](crate::summarize::ProviderCompact)). Runs from 90 % of the window on, in
 /// the place of [`summarize`], as which it works where the provider makes no compactions. The model
 /// of the call's summaries has to be the one of the conversation.
+///
+/// ```
+/// # #[cfg(all(feature = "agents", feature = "inmem", feature = "anthropic"))]
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use context_runtime::Agents;
+/// use context_runtime::compaction::{provider_compact, snip, truncate_head};
+///
+/// let agents = Agents::open("mem:")
+///     .await?
+///     .model("claude-opus-5-5")
+///     .compaction([provider_compact(), snip(), truncate_head()])
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
 #[cfg(feature = "summarize")]
 pub fn provider_compact() -> crate::runtime::Stage {
     crate::runtime::Stage::new(context_policy_summarize::ProviderCompact::new())
