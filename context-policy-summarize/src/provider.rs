@@ -24,11 +24,11 @@ Their text is not lost: it is stored, and can be read back with the tools for th
 /// Lets the provider of the conversation compact its older part, and keeps the block that the
 /// provider returns.
 ///
-/// What stays, what is carried beside the block, and how the cut is undone is the same as with
-/// [`Summarize`]. A model of another provider is sent the provider's summary as text, if it is one
-/// that can be read: Anthropic's is, OpenAI's is not. What is sealed for a provider is undone when
-/// the conversation goes on with another one. Where the provider of the conversation makes
-/// no compactions, or has refused one, a model writes a summary as [`Summarize`] asks for it.
+/// The same messages stay as with [`Summarize`], the same facts are carried, and the cut is undone
+/// in the same way. A model of another provider is sent the provider's summary as text, if it is
+/// one that can be read: Anthropic's is, OpenAI's is not. What is sealed for a provider is undone
+/// when the conversation goes on with another one. Where the provider of the conversation makes no
+/// compactions, or has refused one, a model writes a summary as [`Summarize`] asks for it.
 ///
 /// The provider is sent the conversation up to the newest steps, which stay. The user's words that
 /// stay word for word are covered by the block too.

@@ -53,8 +53,13 @@ impl ModelCall<'_> {
         // A model that goes on with the conversation instead is shown it as a quotation.
         let quoted = Some(&task.request).filter(|quoted| !std::ptr::eq(*quoted, first));
         let can_quote = !task.needs_provider();
-        let requests = [first].into_iter().chain(quoted);
-        for request in requests.filter(|it| can_quote || !std::ptr::eq(*it, &task.request)) {
+        if !can_quote && quoted.is_none() {
+            let why =
+                "only the provider of the conversation reads its beginning, and it cannot be asked";
+            self.failed(&SummaryError::Failed(why.to_owned()), Severity::Warning);
+            return Ok(false);
+        }
+        for request in [first].into_iter().chain(quoted.filter(|_| can_quote)) {
             if !self.has_spare_call() {
                 break;
             }

@@ -239,7 +239,7 @@ pub(super) struct RequestParts {
     pub(super) lifetime: ChosenLifetime,
     /// Whether a compaction took place since the last request.
     pub(super) cut: bool,
-    /// What the provider clears of the request.
+    /// The results that the provider clears of the request.
     pub(super) cleared: Cleared,
 }
 

@@ -100,7 +100,8 @@ impl ProviderClearing {
         if provider != PROVIDER {
             return Cleared::default();
         }
-        let mut cleared = Cleared { keep: Some(self.kept(messages)), ..Cleared::default() };
+        let kept = self.kept(messages);
+        let mut cleared = Cleared { keep: Some(kept), ..Cleared::default() };
         if total <= self.trigger {
             return cleared;
         }
@@ -108,7 +109,7 @@ impl ProviderClearing {
         let names: HashMap<&str, &str> =
             calls.map(|call| (call.id.as_str(), call.name.as_str())).collect();
         let results = messages.iter().map(|message| message.tool_results().count()).sum::<usize>();
-        let mut left = results.saturating_sub(self.kept(messages));
+        let mut left = results.saturating_sub(kept);
         for (at, message) in messages.iter().enumerate() {
             if left == 0 {
                 break;
@@ -184,10 +185,10 @@ impl ProviderClearing {
     }
 }
 
-/// What the provider clears of a request.
+/// The results that the provider clears of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cleared {
-    /// How many of the newest calls keep their results. `None` if the provider is not asked.
+    /// The number of newest calls that keep their results. `None` if the provider is not asked.
     keep: Option<usize>,
     /// The cleared tokens by message.
     messages: BTreeMap<usize, u64>,

@@ -73,19 +73,16 @@ impl Cuts {
         CallHistory::new(given, rewrite)
     }
 
-    /// Returns the kept cuts if they were made of the beginning of this conversation. A longer
-    /// conversation with another beginning ends them, and so does a provider that cannot read what
-    /// another one has compacted. A shorter conversation does not: a caller that continues with
-    /// what was left may return to the conversation before.
+    /// Returns the kept cuts if they were made of the beginning of this conversation, and the
+    /// provider can read what they hold. A longer conversation with another beginning ends them. A
+    /// shorter one does not: a caller that continues with what was left may return to the
+    /// conversation before. Neither does another provider: the next call may be for the one that
+    /// can read them.
     fn kept_for(&mut self, given: &[Arc<Message>], provider: &str) -> Option<HistoryRewrite> {
-        if self
-            .kept
-            .as_ref()
-            .is_some_and(|kept| Structure::is_sealed_for(&kept.rewrite.messages, provider))
-        {
-            self.kept = None;
-        }
         let kept = self.kept.as_ref()?;
+        if Structure::is_sealed_for(&kept.rewrite.messages, provider) {
+            return None;
+        }
         if kept.covered.begins(given) {
             return Some(kept.rewrite.clone());
         }

@@ -183,6 +183,44 @@ async fn prepared(talk: &Talk, other: &str) -> String {
     call.next().await.unwrap().unwrap().body().as_str().to_owned()
 }
 
+/// A caller that asks another provider in between finds its cut again.
+#[tokio::test]
+async fn a_call_of_another_provider_in_between_loses_no_block() {
+    let mut talk = Talk::new(MODELS[1], simulator(MODELS[1].0, MODELS[1].1, behaviour));
+    let mut turn = 0;
+    while talk.turn(turn).await.0.len() < 2 {
+        turn += 1;
+    }
+    assert!(prepared(&talk, "gemini").await.contains("0 Look"));
+    let (served, _) = talk.turn(turn + 1).await;
+    assert_eq!(served.len(), 1, "nothing is compacted again");
+    assert_eq!(compactions(&talk.body()).len(), 1);
+}
+
+/// A model of another name cannot be sent the conversation's own request.
+#[tokio::test]
+async fn a_sealed_conversation_without_its_model_is_not_summarised_and_says_so() {
+    let mut talk = Talk::new(MODELS[1], simulator(MODELS[1].0, MODELS[1].1, behaviour));
+    let mut turn = 0;
+    while talk.turn(turn).await.0.len() < 2 {
+        turn += 1;
+    }
+    let other = simulator("openai-responses", "gpt-5-mini", behaviour);
+    let mut told = Vec::new();
+    for turn in turn + 1..turn + 80 {
+        talk.history.push(question(turn));
+        let input = input(talk.name, talk.model, &talk.history);
+        let mut call = ModelCall::new(&talk.runtime, provider(talk.name).unwrap(), input)
+            .summaries(Arc::new(other.clone()));
+        let answer = call.run(&talk.simulator).await.unwrap();
+        told.extend(call.diagnostics().iter().map(ToString::to_string));
+        talk.history.push(Arc::new(answer.message));
+    }
+    assert!(other.log().is_empty(), "nobody was asked for a quotation");
+    assert!(told.iter().any(|text| text.contains("only the provider of the conversation")));
+    assert_eq!(compactions(&talk.body()).len(), 1, "the block is still sent");
+}
+
 #[tokio::test]
 async fn where_the_provider_returns_no_block_a_model_writes_the_summary() {
     for case in MODELS {

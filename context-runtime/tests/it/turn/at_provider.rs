@@ -80,7 +80,7 @@ fn body_has_block(simulator: &Simulator) -> bool {
     simulator.last_body().is_some_and(|body| body.contains(r#""type":"compaction""#))
 }
 
-/// What only one provider reads is nothing to a model of another one, so the cut is undone and made
+/// A model of another provider would get nothing of a sealed block, so the cut is undone and made
 /// anew.
 #[tokio::test]
 async fn another_provider_gets_the_whole_conversation_back() {
