@@ -120,11 +120,19 @@ async fn a_change_that_was_cut_short_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let connections = open(&folder, Durability::PowerLoss).await;
     let mut writer = connections.writer_as_left().await.unwrap();
+    // SQLite runs in a thread of its own, and might have answered before the first look. So it
+    // waits within the statement until the change was dropped.
+    let (go_on, waits) = std::sync::mpsc::channel::<()>();
+    writer.connection.lock_handle().await.unwrap().set_progress_handler(1, move || {
+        let _ended = waits.recv();
+        true
+    });
     {
         let mut change = pin!(writer.set_durability(Some(Durability::ProcessCrash)));
         let polled = poll_fn(|context| Poll::Ready(change.as_mut().poll(context))).await;
         assert!(polled.is_pending());
     }
+    drop(go_on);
     drop(writer);
     drop(connections.writer().await.unwrap());
     assert_eq!(synchronous(&connections).await, FULL);
