@@ -31,6 +31,9 @@ pub(crate) enum Failure {
     /// A file or stream exceeds the largest size that is read.
     #[error("{file} is larger than {limit} bytes, the most that is read as a whole")]
     TooLarge { file: String, limit: u64 },
+    /// A SQLite file is not one that is read.
+    #[error("{file} is a SQLite database, but of no program whose sessions are read")]
+    UnknownDatabase { file: String },
     /// A file, or a part of it, cannot be read as text, as JSON, or as a transcript.
     #[error(transparent)]
     Transcript(TranscriptError),
@@ -264,7 +267,9 @@ impl Failure {
                 ("window", budget.window.to_string()),
                 ("reserve", budget.reserve.to_string()),
             ],
-            Self::NoRounds { file, .. } => vec![("file", file.clone())],
+            Self::NoRounds { file, .. } | Self::UnknownDatabase { file } => {
+                vec![("file", file.clone())]
+            }
             Self::Taken { chat, file, .. } => vec![("chat", chat.clone()), ("file", file.clone())],
             Self::Unreadable { chat, message, .. } => {
                 vec![("chat", chat.clone()), ("message", message.clone())]
@@ -303,6 +308,7 @@ impl Failure {
         match self {
             Self::Read { .. }
             | Self::TooLarge { .. }
+            | Self::UnknownDatabase { .. }
             | Self::Transcript(_)
             | Self::Line { .. }
             | Self::Taken { .. } => true,
@@ -324,6 +330,9 @@ impl Failure {
                 "expected a list of messages, an object with `messages`, `history`, `traj`, `contents` or `input`, a \
                  list of such objects, JSON Lines of either, or a file of another program: `context import --help` \
                  lists them",
+            ),
+            Self::UnknownDatabase { .. } => Some(
+                "databases of `llm`, opencode and goose are read; `context copy` reads a store of this library",
             ),
             Self::Transcript(TranscriptError::TooMany { .. }) => None,
             Self::Transcript(_) | Self::Line { .. } => Some("nothing of this file was used"),

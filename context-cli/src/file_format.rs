@@ -26,7 +26,7 @@ pub(crate) enum FileFormat {
     GeminiCli,
     /// Sessions of the Pi coding agent
     Pi,
-    /// Sessions that `opencode export` writes
+    /// Sessions of opencode
     Opencode,
     /// Events of OpenHands
     Openhands,
@@ -38,7 +38,7 @@ pub(crate) enum FileFormat {
     PydanticAi,
     /// Sessions of goose
     Goose,
-    /// Logs that `llm logs list --json` writes
+    /// Logs of the `llm` command
     Llm,
     /// Trajectories of SWE-agent
     SweAgent,

@@ -21,6 +21,7 @@ mod progress;
 mod run;
 #[cfg(test)]
 mod scene;
+mod sessions;
 mod text;
 
 pub use run::{run, run_with};

@@ -5,20 +5,20 @@
 //! |---|---|
 //! | the responses of one `conversation_id` | one chat |
 //! | `system` of the first response | a system message |
-//! | `tool_results` | a tool message with the outputs of earlier calls |
-//! | `prompt` | a user message |
+//! | `tool_results` | a tool message with the outputs of earlier calls, and their attachments |
+//! | `prompt`, `attachments` | a user message |
 //! | `reasoning`, `response`, `tool_calls` | an assistant message |
 //! | `id`, `datetime_utc` | id of the first of these messages, and time |
 //! | `conversation_name` | the title |
 //!
-//! An added message is a response of its own, with an empty prompt or an empty answer. Later system
-//! prompts, fragments, attachments and schemas are kept with the response and are not messages. The
-//! database that the command writes (`logs.db`) is not read: a database driver would be the
-//! heaviest part of this crate, and `llm logs list --json -n 0` writes all conversations. Export
-//! gives equal values.
+//! An attachment is read if it has a `url`, or a `content` in base64; the command exports the path
+//! of a file, which is kept with the response. An added message is a response of its own, with an
+//! empty prompt or an empty answer. Later system prompts, fragments and schemas are kept with the
+//! response and are not messages. Export gives equal values.
 
 use context_codec_kit::wire::{array, object};
 use context_core::base::JsonMap;
+use context_core::message::{Media, MediaSource};
 use context_core::trajectory::Measures;
 use context_core::{Json, Message, Part, Role};
 use serde_json::Value;
@@ -29,7 +29,7 @@ use crate::measures::{number, text as measured_text};
 use crate::raw::{Entries, entries, first};
 use crate::records::{
     AddedRecord, RecordContext, RecordForm, RecordMessages, RecordPlace, call, input, list_in, map,
-    reasoning, result, text, texts,
+    media, media_of, media_of_url, reasoning, result, text, texts,
 };
 use crate::time::{format_time, time_of};
 
@@ -85,8 +85,10 @@ impl RecordForm for Llm {
         if let Some(results) = results.filter(|results| !results.is_empty()) {
             messages.push(Message::new(Role::Tool, results));
         }
-        if let Some(prompt) = some("prompt") {
-            messages.push(Message::text(Role::User, prompt));
+        let asked = some("prompt").map(Part::text).into_iter().chain(attachments(record));
+        let asked: Vec<_> = asked.collect();
+        if !asked.is_empty() {
+            messages.push(Message::new(Role::User, asked));
         }
         let thought = some("reasoning").map(|text| reasoning(text, None));
         let said = some("response").map(Part::text);
@@ -104,10 +106,14 @@ impl RecordForm for Llm {
             let messages = messages.iter().filter(move |message| message.role == role);
             messages.flat_map(|message| message.parts.clone()).collect::<Vec<_>>()
         };
-        let answer = parts(Role::Assistant);
+        let (asked, answer) = (parts(Role::User), parts(Role::Assistant));
         let mut record = JsonMap::default();
         let mut insert = |key: &str, value: Json| record.insert(key.to_owned(), value);
-        insert("prompt", texts(&parts(Role::User)).as_str().into());
+        insert("prompt", texts(&asked).as_str().into());
+        let files = attachments_json(&asked);
+        if !files.is_empty() {
+            insert("attachments", array(&files));
+        }
         let system = parts(Role::System);
         if !system.is_empty() {
             insert("system", texts(&system).as_str().into());
@@ -148,7 +154,8 @@ fn tool_call(raw: &RawValue) -> Option<Part> {
 fn tool_result(raw: &RawValue) -> Option<Part> {
     let fields = entries(raw)?;
     let has_failed = fields.get("exception").is_some_and(|error| error.get() != "null");
-    let output = vec![Part::text(text(&fields, "output")?)];
+    let output = std::iter::once(Part::text(text(&fields, "output")?));
+    let output = output.chain(attachments(&fields)).collect();
     Some(result(text(&fields, "tool_call_id")?, text(&fields, "name"), output, has_failed))
 }
 
@@ -173,7 +180,36 @@ fn result_json(part: &Part) -> Option<Json> {
     let output = texts(&result.output);
     let error = result.is_error.then(|| ("exception", output.as_str().into()));
     let name = result.name.as_deref().map(|name| ("name", name.into()));
+    let files = attachments_json(&result.output);
+    let files = (!files.is_empty()).then(|| ("attachments", array(&files)));
     let fields =
         [("output", output.as_str().into()), ("tool_call_id", result.call_id.as_str().into())];
-    Some(object(fields.into_iter().chain(name).chain(error)))
+    Some(object(fields.into_iter().chain(name).chain(error).chain(files)))
+}
+
+/// Returns the attachments whose content or address is known.
+fn attachments(record: &Entries<'_>) -> Vec<Part> {
+    let part = |raw| {
+        let fields = entries(raw)?;
+        let media_type = text(&fields, "type");
+        match text(&fields, "content") {
+            Some(content) => Some(media(MediaSource::Base64(content), media_type, None)),
+            None => Some(media_of_url(text(&fields, "url")?, media_type, None)),
+        }
+    };
+    list_in(record, "attachments").unwrap_or_default().into_iter().filter_map(part).collect()
+}
+
+/// Returns the attachments among parts.
+fn attachments_json(parts: &[Part]) -> Vec<Json> {
+    let json = |media: &Media| {
+        let source = match &media.source {
+            MediaSource::Base64(content) => ("content", content.as_str().into()),
+            MediaSource::Url(url) => ("url", url.as_str().into()),
+            _ => return None,
+        };
+        let media_type = media.media_type.as_deref().map(|kind| ("type", kind.into()));
+        Some(object(media_type.into_iter().chain([source])))
+    };
+    parts.iter().filter_map(|part| json(media_of(part)?)).collect()
 }

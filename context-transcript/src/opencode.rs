@@ -12,7 +12,7 @@
 //! | `title` of the session | the title |
 //! | the session's `info` and other keys | the envelope |
 //!
-//! Files of `opencode export` are read; the folder in which opencode stores its sessions is not.
+//! The command makes such an object of opencode's database and of its folder with many small files.
 //! Export gives equal values.
 
 use context_codec_kit::wire::{array, from_map, object};

@@ -12,7 +12,7 @@ use super::{existing_chat, source_of};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::file_format::FileFormat;
-use crate::input;
+use crate::sessions::SessionInput;
 
 /// A conversation that can be sent.
 pub(super) struct Conversation {
@@ -55,7 +55,7 @@ impl ConversationArgs {
         let path = Path::new(&self.source);
         // `<(…)` of a shell and /dev/stdin are not regular files, so only folders are excluded.
         if self.source == "-" || std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
-            return self.of_file(&input::read_lossy(path)?, app);
+            return self.of_file(&SessionInput::of_file(path).read(path, false)?, app);
         }
         let looks_like_a_file = path.extension().is_some() || path.components().count() > 1;
         match self.of_chat(app).await {

@@ -36,6 +36,7 @@ Examples:
   context import support.json                one chat `support`, or `support-0001` and so on
   context import ~/.claude/projects          every session in the folder
   context import ~/.codex/sessions/*/*/*/*.jsonl
+  context import \"$(llm logs path)\"          every conversation in the database of `llm`
   curl -s URL | context import - --chat day  from standard input
   context import support.json --prompt       and show what a model would get
   context import support.json --trajectory   and record its rounds: `context trajectory list`
@@ -45,12 +46,16 @@ chat in a file of `export --to jsonl` is imported completely or not at all: if o
 lines is broken or contradicts the others, the chat is refused with file and line. A file
 that cannot be read is listed and the other files are imported; the exit status is then 1.
 
-In a folder and its subfolders, the files that end in .json, .jsonl, .ndjson and .traj are
-read in the order of their names. Hidden entries, links to folders and files that are not
-transcripts are skipped (-v lists them). Their chats are named by the path within the
+In a folder and its subfolders, the files that end in .db, .json, .jsonl, .ndjson and .traj
+are read in the order of their names. Hidden entries, links to folders and files that are
+not transcripts are skipped (-v lists them). Their chats are named by the path within the
 folder. A file may have at most 256 MiB and a million lines or messages; a file of
 `export --to jsonl` is read line by line and may have any size, with lines of at most
 256 MiB.
+
+The databases of `llm`, opencode and goose are read as if their programs had exported them,
+and so are folders in which opencode has a file for each part of a message, or OpenHands one
+for each event.
 
 Importing the same file again changes nothing. If the file has grown since, the chat is
 extended: with the new messages, and with the rest of messages that were incomplete. A chat
@@ -186,7 +191,10 @@ async fn files(
 
 /// Returns whether a file has no form that is known.
 pub(super) fn is_no_transcript(failure: &Failure) -> bool {
-    matches!(failure, Failure::Transcript(TranscriptError::UnknownForm { .. }))
+    matches!(
+        failure,
+        Failure::UnknownDatabase { .. } | Failure::Transcript(TranscriptError::UnknownForm { .. })
+    )
 }
 
 /// Reads a file completely, or fails for the whole file. A file in the library's own form may be
@@ -199,7 +207,7 @@ fn prepare(app: &App, args: &Args, file: &ImportFile) -> Result<PreparedFile, Fa
         }
         return Ok(PreparedFile::Own(path.to_owned()));
     }
-    let (text, at) = (input::read_lossy(path)?, app.now());
+    let (text, at) = (file.input.read(path, false)?, app.now());
     let mut read = transcript::read(&text, args.from.of_transcript(), at)?;
     if args.strict {
         std::mem::take(&mut read.broken).into_result()?;

@@ -25,6 +25,7 @@ Examples:
   context watch ~/.claude/projects           follow the sessions of Claude Code
   context watch                              the folders of all agents that are known
   context watch ~/.codex/sessions --new-only leave out the sessions that are there already
+  context watch ~/.local/share/opencode      follow a database, or sessions in many small files
   context watch runs --once                  bring the chats up to date and end, as for cron
   context watch /mnt/share --poll 10         on a network file system
   context watch --json | jq .chat            a record for each change
@@ -43,10 +44,9 @@ problem.
 
 Without folders, those of these that exist:
   ~/.claude/projects, ~/.codex/sessions, ~/.gemini/tmp, ~/.pi/agent/sessions,
-  ~/.local/share/goose/sessions
+  ~/.local/share/goose/sessions, ~/.openhands/conversations, ~/.config/io.datasette.llm
 
-Agents that keep their sessions in many small files or in a database, such as opencode and newer
-versions of goose, have to export them first. Trajectories are not recorded: use
+Trajectories are not recorded: use
 `context trajectory record CHAT` afterwards. A file is read as a whole whenever it has changed.";
 
 /// Follow the session files of coding agents as they grow.

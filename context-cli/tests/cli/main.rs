@@ -21,6 +21,7 @@ mod older_servers;
 mod operator;
 mod others_data;
 mod others_servers;
+mod others_sessions;
 mod runs;
 mod server_fixture;
 mod trees;

@@ -76,6 +76,34 @@ fn one_conversation_alone_and_lines_come_back_too() {
     assert_eq!(values(&passed.text), [json!([])]);
 }
 
+fn attached() -> Parsed {
+    json!([
+        {"id": "i1", "type": "image/png", "path": null, "url": "https://example.org/cat.png"},
+        {"id": "i2", "type": "audio/wav", "content": "UklGRg==", "content_length": 4},
+        {"id": "i3", "type": "application/pdf", "path": "/home/ada/plan.pdf", "url": null},
+    ])
+}
+
+/// The command exports the path of a file and nothing of its content, which no provider can read.
+#[test]
+fn attachments_with_an_address_or_a_content_are_read() {
+    let asked =
+        response("r1", Some("a"), json!({"prompt": "What is it?", "attachments": attached()}));
+    let silent =
+        response("r2", Some("a"), json!({"response": "A cat.", "attachments": attached()}));
+    let result = json!([{"name": "draw", "output": "Drawn.", "tool_call_id": "c1", "attachments": attached()}]);
+    let drawn = response("r3", Some("a"), json!({"response": "There.", "tool_results": result}));
+    let file = json!([asked, silent, drawn]).to_string();
+    check_equal("logs.json", &file, 1);
+    let chat = read_text("l.json", &file, None).unwrap().remove(0);
+    let nodes: Vec<_> = chat.tree.nodes().collect();
+    let parts = |at: usize| nodes[at].message().unwrap().parts.as_slice();
+    assert!(matches!(parts(1), [Part::Text(_), Part::Image(_), Part::Audio(_)]));
+    assert!(matches!(parts(2), [Part::Image(_), Part::Audio(_)]));
+    let [Part::ToolResult(result)] = parts(4) else { panic!("a result") };
+    assert!(matches!(result.output[..], [Part::Text(_), Part::Image(_), Part::Audio(_)]));
+}
+
 #[test]
 fn model_and_tokens_of_a_response_are_measures() {
     let chat = read_text("l.json", &json!(logs()).to_string(), None).unwrap().remove(1);
@@ -89,8 +117,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_log_comes_back(at in proptest::collection::vec(0..6_usize, 1..8)) {
+    fn every_log_comes_back(at in proptest::collection::vec(0..7_usize, 1..8)) {
         let mut all = logs();
+        all.push(response("r7", Some("b"), json!({"attachments": attached()})));
         all.push(response("r6", Some("b"), json!({"tool_calls": 7, "prompt": null})));
         let picked: Vec<_> = at.iter().map(|at| all[*at].clone()).collect();
         let file = json!(picked).to_string();

@@ -3,15 +3,26 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The file extensions of transcripts.
-const ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];
+use crate::sessions::SessionInput;
 
-/// A file to read.
+/// The file extensions of transcripts.
+const ENDINGS: [&str; 5] = ["db", "json", "jsonl", "ndjson", "traj"];
+/// Folders whose files repeat or complete those of sessions, if these folders are beside them.
+const PARTS: [(&str, &[&str]); 3] = [
+    ("message", &["session", "part"]),
+    ("part", &["session", "message"]),
+    ("event_cache", &["events"]),
+];
+
+/// A file to read, or files that are one session.
 pub(in crate::commands) struct ImportFile {
+    /// The file, or the folder of the files.
     pub(in crate::commands) path: PathBuf,
     /// The default chat name of a file in a named folder: its path within the folder, without
     /// extension.
     pub(in crate::commands) name: Option<String>,
+    /// What is read.
+    pub(in crate::commands) input: SessionInput,
 }
 
 /// The files to read, and those that are skipped.
@@ -27,13 +38,17 @@ pub(in crate::commands) struct Walk {
 impl Walk {
     /// Finds the files. Folders are walked in name order, files before subfolders. Hidden entries,
     /// links to folders (which could form a cycle), and entries that are neither files nor folders
-    /// are skipped.
+    /// are skipped. A folder of the events of a conversation is one session, with the name of the
+    /// folder around it.
     pub(in crate::commands) fn of(named: &[PathBuf]) -> Self {
         let mut walk = Self::default();
         for path in named {
             match path.is_dir() {
                 true => walk.folder(path),
-                false => walk.files.push(ImportFile { path: path.clone(), name: None }),
+                false => {
+                    let input = SessionInput::of_file(path);
+                    walk.files.push(ImportFile { path: path.clone(), name: None, input });
+                }
             }
         }
         walk
@@ -42,6 +57,15 @@ impl Walk {
     fn folder(&mut self, root: &Path) {
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
+            if let Some(input) = SessionInput::of_folder(&folder) {
+                let around = folder.parent().unwrap_or(&folder);
+                let name = match around.strip_prefix(root) {
+                    Ok(inside) if !inside.as_os_str().is_empty() => name_of(inside),
+                    _ => name_of(Path::new(around.file_name().unwrap_or_default())),
+                };
+                self.files.push(ImportFile { path: folder, name: Some(name), input });
+                continue;
+            }
             let entries =
                 match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
                     Ok(entries) => entries,
@@ -61,16 +85,15 @@ impl Walk {
                 let known = ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()));
                 match () {
                     () if hidden => self.skipped.push(path),
+                    () if is_folder && is_part(&path) => {}
                     () if is_folder => deeper.push(path),
                     // A file or a link to one. If it cannot be inspected, reading it reports why.
                     () if known
                         && fs::metadata(&path).map_or(true, |metadata| metadata.is_file()) =>
                     {
                         let name = path.strip_prefix(root).unwrap_or(&path).with_extension("");
-                        let parts =
-                            name.components().map(|part| part.as_os_str().to_string_lossy());
-                        let name = parts.collect::<Vec<_>>().join("/");
-                        self.files.push(ImportFile { path, name: Some(name) });
+                        let (name, input) = (name_of(&name), SessionInput::of_file(&path));
+                        self.files.push(ImportFile { path, name: Some(name), input });
                     }
                     () => self.skipped.push(path),
                 }
@@ -78,4 +101,16 @@ impl Walk {
             folders.extend(deeper.into_iter().rev());
         }
     }
+}
+
+/// Returns a path as a chat name.
+fn name_of(path: &Path) -> String {
+    let parts = path.components().map(|part| part.as_os_str().to_string_lossy());
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// Returns whether the files of a folder are read with those of the folder beside it, if at all.
+fn is_part(folder: &Path) -> bool {
+    let has = |beside: &&str| folder.parent().is_some_and(|around| around.join(beside).is_dir());
+    PARTS.iter().any(|(part, beside)| folder.ends_with(part) && beside.iter().all(has))
 }

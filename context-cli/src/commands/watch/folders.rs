@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use crate::error::Failure;
 
 /// The folders within the home folder.
-const KNOWN: [&str; 5] = [
+const KNOWN: [&str; 7] = [
     ".claude/projects",
     ".codex/sessions",
     ".gemini/tmp",
     ".pi/agent/sessions",
     ".local/share/goose/sessions",
+    ".openhands/conversations",
+    ".config/io.datasette.llm",
 ];
 
 /// Returns those of the known folders that exist, or an error that lists the known ones.

@@ -41,11 +41,17 @@ impl From<&Metadata> for FileStamp {
     }
 }
 
+/// Returns the stamps of the files that are read together. `None` if one is missing.
+fn stamps(file: &ImportFile) -> Option<Vec<FileStamp>> {
+    let paths = file.input.paths().ok()?.into_iter();
+    paths.map(|path| std::fs::metadata(path).ok().as_ref().map(FileStamp::from)).collect()
+}
+
 /// A file as it was last read.
 #[derive(Default)]
 struct WatchedFile {
     /// `None` if the file has to be read again.
-    stamp: Option<FileStamp>,
+    stamp: Option<Vec<FileStamp>>,
     /// The number of messages.
     messages: usize,
     /// The problems that were reported and still exist.
@@ -81,7 +87,7 @@ impl WatchSession {
     /// Regards all files as read.
     pub(super) fn pass_over_existing(&mut self) {
         for file in Walk::of(&self.args.folders).files {
-            let stamp = std::fs::metadata(&file.path).ok().as_ref().map(FileStamp::from);
+            let stamp = stamps(&file);
             self.files.insert(file.path, WatchedFile { stamp, ..WatchedFile::default() });
         }
     }
@@ -119,7 +125,7 @@ impl WatchSession {
         file: &ImportFile,
     ) -> Result<(), Failure> {
         // Taken before the file is read, so that a change in between is not missed.
-        let stamp = std::fs::metadata(&file.path).ok().as_ref().map(FileStamp::from);
+        let stamp = stamps(file);
         let watched = self.files.entry(file.path.clone()).or_default();
         if stamp.is_some() && watched.stamp == stamp && !watched.is_pending {
             return Ok(());
@@ -175,7 +181,7 @@ impl WatchSession {
         if jsonl::is_own(self.args.from, &file.path)? {
             return Ok(Vec::new());
         }
-        let (text, at) = (input::read_growing(&file.path)?, app.now());
+        let (text, at) = (file.input.read(&file.path, true)?, app.now());
         let mut read = transcript::read(&text, self.args.from.of_transcript(), at)?;
         if self.args.strict {
             std::mem::take(&mut read.broken).into_result()?;
