@@ -168,7 +168,7 @@ impl RecordForm for Chatgpt {
             id: text(record, NODE_KEY).or_else(|| text(record, "id")),
             parent: parent.map_or(RecordParent::Root, RecordParent::Named),
             time: message.get("create_time").and_then(|time| time_of_seconds(time)),
-            is_side: false,
+            ..RecordPlace::default()
         }
     }
 
@@ -222,7 +222,7 @@ impl RecordForm for Chatgpt {
         messages
     }
 
-    fn measures(&self, fields: &Value) -> Measures {
+    fn measures(&self, fields: &Value, _: &Message) -> Measures {
         let message = &fields["message"];
         let mut measures = Measures::default();
         measures.model = measured_text(&message["metadata"], "model_slug");

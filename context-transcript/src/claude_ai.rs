@@ -86,7 +86,7 @@ impl RecordForm for ClaudeAi {
             },
         };
         let time = record.get("created_at").and_then(|time| time_of(time));
-        RecordPlace { id: text(record, "uuid"), parent, time, is_side: false }
+        RecordPlace { id: text(record, "uuid"), parent, time, ..RecordPlace::default() }
     }
 
     fn is_message(&self, record: &Entries<'_>) -> bool {

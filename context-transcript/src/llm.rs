@@ -136,7 +136,7 @@ impl RecordForm for Llm {
         whole
     }
 
-    fn measures(&self, fields: &Value) -> Measures {
+    fn measures(&self, fields: &Value, _: &Message) -> Measures {
         let mut measures = Measures::default();
         measures.model = measured_text(fields, "model");
         measures.input_tokens = number(fields, "input_tokens");

@@ -149,7 +149,7 @@ impl RecordForm for Opencode {
         true
     }
 
-    fn measures(&self, fields: &Value) -> Measures {
+    fn measures(&self, fields: &Value, _: &Message) -> Measures {
         let info = &fields["info"];
         let mut measures = Measures::default();
         measures.model = measured_text(info, "modelID");

@@ -72,7 +72,7 @@ impl RecordForm for Pi {
             Some(parent) => text_of(parent).map_or(RecordParent::Root, RecordParent::Named),
         };
         let time = record.get("timestamp").and_then(|time| time_of(time));
-        RecordPlace { id: text(record, "id"), parent, time, is_side: false }
+        RecordPlace { id: text(record, "id"), parent, time, ..RecordPlace::default() }
     }
 
     fn is_record(&self, record: &Entries<'_>) -> bool {
@@ -139,7 +139,7 @@ impl RecordForm for Pi {
         split_results(message)
     }
 
-    fn measures(&self, fields: &Value) -> Measures {
+    fn measures(&self, fields: &Value, _: &Message) -> Measures {
         let message = &fields["message"];
         let mut measures = Measures::default();
         measures.model = measured_text(message, "model");

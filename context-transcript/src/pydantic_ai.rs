@@ -109,7 +109,7 @@ impl RecordForm for PydanticAi {
         record
     }
 
-    fn measures(&self, fields: &Value) -> Measures {
+    fn measures(&self, fields: &Value, _: &Message) -> Measures {
         let usage = &fields["usage"];
         let some = |keys: &[&str]| {
             keys.iter().find_map(|key| number(usage, key)).filter(|tokens| *tokens > 0)

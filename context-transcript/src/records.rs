@@ -83,9 +83,9 @@ pub(crate) trait RecordForm: Sync {
         false
     }
 
-    /// Returns the measures of an answer. `fields` are the fields of the record that its messages
+    /// Returns the measures of an answer. `_fields` are the fields of the record that its messages
     /// do not express.
-    fn measures(&self, _fields: &serde_json::Value) -> Measures {
+    fn measures(&self, _fields: &serde_json::Value, _answer: &Message) -> Measures {
         Measures::default()
     }
 }
@@ -96,6 +96,8 @@ pub(crate) struct RecordPlace {
     pub(crate) id: Option<String>,
     pub(crate) parent: RecordParent,
     pub(crate) time: Option<Timestamp>,
+    /// The id of the record whose call the record answers, if the record names it.
+    pub(crate) cause: Option<String>,
     /// Whether the record belongs to a sub-agent.
     pub(crate) is_side: bool,
 }
@@ -115,7 +117,8 @@ pub(crate) enum RecordParent {
 /// The surroundings of a record that its reading depends on.
 #[derive(Debug, Default)]
 pub(crate) struct RecordContext {
-    /// The id of the last call before the record, for results without one.
+    /// The call that the record answers, for results without its id: the last call before the
+    /// record, or that of its cause if it names one.
     pub(crate) call: Option<String>,
     /// Whether the record is the first one of its conversation.
     pub(crate) is_first: bool,
@@ -253,7 +256,9 @@ pub(crate) fn chat(conversation: Conversation<'_>) -> Result<TranscriptChat, Tra
     let mut nodes: Vec<Vec<Node>> = (0..items.len()).map(|_| Vec::new()).collect();
     for index in branches::parents_first(&items) {
         let parent = items[index].parent;
-        let call = parent.and_then(|parent| calls[parent].clone());
+        let cause = places[index].cause.as_ref();
+        let asked = cause.map_or(parent, |cause| ids.indexes.get(cause).copied());
+        let call = asked.and_then(|asked| calls[asked].clone());
         let context = RecordContext { call, is_first: parent.is_none() };
         let (at, raw) = records[index];
         let id = ids.names[index].clone();
@@ -368,7 +373,7 @@ pub(crate) fn form_of(message: &Message) -> Option<&'static dyn RecordForm> {
 /// Returns the measures of an answer that was read from a record.
 pub(crate) fn measures(message: &Message) -> Option<Measures> {
     let form = form_of(message)?;
-    let measures = form.measures(&OriginalRecord::of(form, message)?.fields());
+    let measures = form.measures(&OriginalRecord::of(form, message)?.fields(), message);
     (!measures.is_empty()).then_some(measures)
 }
 
