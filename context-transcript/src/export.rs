@@ -51,7 +51,7 @@ impl ChatContent {
                 let (lines, diagnostics) = claude_code::write(source, nodes)?;
                 (Self::Lines(lines), diagnostics)
             }
-            format => match forms::of_format(format) {
+            format => match forms::of_chat(format, nodes) {
                 Some(form) => Self::of_records(form, source, nodes)?,
                 None => (Self::Messages(Vec::new()), Vec::new()),
             },

@@ -43,7 +43,7 @@ pub enum Format {
     Pi,
     /// Sessions that opencode exports.
     Opencode,
-    /// Events of OpenHands.
+    /// Events of OpenHands, of its SDK or of V0 before it.
     Openhands,
     /// Conversations of a data export of ChatGPT.
     Chatgpt,

@@ -1,6 +1,7 @@
 //! The forms of records, and their detection.
 
 use context_core::Timestamp;
+use context_core::message::PlacedNode;
 use serde_json::value::RawValue;
 
 use crate::chat::TranscriptChat;
@@ -10,6 +11,7 @@ use crate::goose::Goose;
 use crate::llm::Llm;
 use crate::opencode::Opencode;
 use crate::openhands::Openhands;
+use crate::openhands::v0::{self, OpenhandsV0};
 use crate::pi::Pi;
 use crate::pydantic_ai::PydanticAi;
 use crate::raw::Entries;
@@ -17,12 +19,12 @@ use crate::read::{PROBED, Value};
 use crate::records::RecordForm;
 use crate::{
     FileLayout, FileText, Format, TranscriptError, chatgpt, claude_ai, goose, llm, opencode,
-    openhands, pi, pydantic_ai,
+    openhands, pi, pydantic_ai, records,
 };
 
 /// Every form of records.
-pub(crate) const FORMS: [&dyn RecordForm; 8] =
-    [&Pi, &Opencode, &Openhands, &Chatgpt, &ClaudeAi, &PydanticAi, &Goose, &Llm];
+pub(crate) const FORMS: [&dyn RecordForm; 9] =
+    [&Pi, &Opencode, &Openhands, &OpenhandsV0, &Chatgpt, &ClaudeAi, &PydanticAi, &Goose, &Llm];
 
 /// Reads an object that is one conversation.
 pub(crate) type ReadObject = fn(
@@ -66,16 +68,18 @@ struct ListForm {
 }
 
 /// The forms whose conversations are lists.
-const LISTS: [ListForm; 4] = [
+const LISTS: [ListForm; 5] = [
     ListForm { form: &Openhands, is_record: openhands::is_event },
+    ListForm { form: &OpenhandsV0, is_record: v0::is_event },
     ListForm { form: &PydanticAi, is_record: pydantic_ai::is_message },
     ListForm { form: &Goose, is_record: goose::is_message },
     ListForm { form: &Llm, is_record: llm::is_response },
 ];
 /// The keys of objects that may hold such a list.
-pub(crate) const LIST_KEYS: [&str; 5] = ["history", "events", "items", "messages", "conversation"];
+pub(crate) const LIST_KEYS: [&str; 6] =
+    ["history", "events", "items", "messages", "conversation", "trajectory"];
 
-/// Returns the form of a format whose conversations are records.
+/// Returns the form of a format whose conversations are records: of several, the current one.
 pub(crate) fn of_format(format: Format) -> Option<&'static dyn RecordForm> {
     FORMS.iter().copied().find(|form| form.format() == format)
 }
@@ -105,17 +109,27 @@ pub(crate) fn of_object(named: Option<Format>, object: &RawValue) -> Option<Read
     OBJECTS.iter().find(is_form).map(|form| form.read)
 }
 
-/// Returns the form of a list of records: of the named format, else of the one that is detected.
+/// Returns the form in which a chat of a format is written: the one it was read from.
+pub(crate) fn of_chat(format: Format, nodes: &[PlacedNode]) -> Option<&'static dyn RecordForm> {
+    let read_from = |placed: &PlacedNode| {
+        let form = records::form_of(placed.node.message().ok()?)?;
+        (form.format() == format).then_some(form)
+    };
+    nodes.iter().find_map(read_from).or_else(|| of_format(format))
+}
+
+/// Returns the form of a list of records: the one that is detected among those of the named format
+/// or of all. Without any, a named format has its current form.
 pub(crate) fn of_list(
     named: Option<Format>,
     records: &[&RawValue],
 ) -> Option<&'static dyn RecordForm> {
-    let is_form = |list: &&ListForm| match named {
-        Some(named) => named == list.form.format(),
-        None => {
-            let mut probed = records.iter().take(PROBED);
-            !records.is_empty() && probed.all(|record| (list.is_record)(record))
-        }
+    let is_named = |list: &&ListForm| named.is_none_or(|named| named == list.form.format());
+    let is_detected = |list: &&ListForm| {
+        let mut probed = records.iter().take(PROBED);
+        !records.is_empty() && probed.all(|record| (list.is_record)(record))
     };
-    LISTS.iter().find(is_form).map(|list| list.form)
+    let mut forms = LISTS.iter().filter(is_named);
+    let detected = LISTS.iter().filter(is_named).find(is_detected);
+    detected.or_else(|| named.and_then(|_| forms.next())).map(|list| list.form)
 }

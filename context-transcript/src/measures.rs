@@ -9,6 +9,7 @@
 //! | llm | `model` of the response | its `input_tokens` and `output_tokens` |
 //! | Pi | `model` of the message | its `usage` |
 //! | opencode | `modelID` of the message's `info` | its `tokens` |
+//! | OpenHands V0 | `model` of the call's `model_response` | its `usage`, with the first call |
 //! | Pydantic AI | `model_name` of the response | its `usage` |
 //! | SWE-agent | `replay_config` | `info.model_stats`: totals of the run, attached to its last answer |
 //!

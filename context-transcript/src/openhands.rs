@@ -17,7 +17,9 @@
 //! shown. Events contain neither model nor usage; OpenHands stores those with the conversation.
 //!
 //! Export gives equal values. An added action or observation has no `action` and `action_id`, since
-//! only OpenHands knows them.
+//! only OpenHands knows them. Events without a `kind` are of V0: [`v0`] reads those.
+
+pub(crate) mod v0;
 
 use context_codec_kit::wire::{array, object};
 use context_core::base::JsonMap;
@@ -31,7 +33,7 @@ use crate::raw::{Entries, entries, first, text_of};
 use crate::records::{
     AddedRecord, RecordContext, RecordForm, RecordMessages, RecordPlace, block, block_json, call,
     call_of_text, has_list, input, is_true, list_in, map, media_of, media_of_url, object_in,
-    reasoning, result, split_results, text, texts, url_of,
+    reasoning, result, split_calls, text, texts, url_of,
 };
 use crate::time::{format_time, time_of};
 
@@ -161,19 +163,7 @@ impl RecordForm for Openhands {
     }
 
     fn split(&self, message: &Message) -> Vec<Message> {
-        let mut messages = Vec::new();
-        let mut last = Vec::new();
-        for part in &message.parts {
-            let is_call = matches!(part, Part::ToolCall(_));
-            last.push(part.clone());
-            if is_call {
-                messages.push(Message::new(message.role, std::mem::take(&mut last)));
-            }
-        }
-        if !last.is_empty() {
-            messages.push(Message::new(message.role, last));
-        }
-        messages.iter().flat_map(split_results).collect()
+        split_calls(message)
     }
 }
 

@@ -196,3 +196,21 @@ pub(crate) fn split_results(message: &Message) -> Vec<Message> {
         _ => vec![message.clone()],
     }
 }
+
+/// Returns a message as messages with one call each, behind what the model said before it. Each
+/// result is a message of its own, too.
+pub(crate) fn split_calls(message: &Message) -> Vec<Message> {
+    let mut messages = Vec::new();
+    let mut last = Vec::new();
+    for part in &message.parts {
+        let is_call = matches!(part, Part::ToolCall(_));
+        last.push(part.clone());
+        if is_call {
+            messages.push(Message::new(message.role, std::mem::take(&mut last)));
+        }
+    }
+    if !last.is_empty() {
+        messages.push(Message::new(message.role, last));
+    }
+    messages.iter().flat_map(split_results).collect()
+}

@@ -12,6 +12,7 @@ mod growth;
 mod logs;
 mod opencode;
 mod openhands;
+mod openhands_v0;
 mod pi;
 mod rollouts;
 mod sessions;
