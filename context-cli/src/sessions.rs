@@ -22,6 +22,8 @@ use crate::input::{self, MAX_WHOLE};
 pub(crate) enum SessionInput {
     /// A file, which may be a database.
     File(PathBuf),
+    /// A session in a database with several.
+    Session { database: PathBuf, id: String },
     /// The files of a session of opencode.
     Opencode(SessionFiles),
     /// The files of the events of a conversation of OpenHands, which are in this folder.
@@ -37,6 +39,28 @@ impl SessionInput {
         }
     }
 
+    /// Returns the inputs of a file: one for each session if its program names them.
+    pub(crate) fn all_of_file(path: &Path) -> Vec<Self> {
+        // If the database cannot be read, reading it as a whole reports why.
+        let ids = match database::is_database(path) {
+            true => ids(path).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        if ids.is_empty() {
+            return vec![Self::of_file(path)];
+        }
+        let session = |id| Self::Session { database: path.to_owned(), id };
+        ids.into_iter().map(session).collect()
+    }
+
+    /// Returns the name of a session within a file.
+    pub(crate) fn session(&self) -> Option<&str> {
+        match self {
+            Self::Session { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
     /// Returns the input of a folder that is one session as a whole.
     pub(crate) fn of_folder(folder: &Path) -> Option<Self> {
         folder::events(folder).map(|_| Self::Events(folder.to_owned()))
@@ -45,7 +69,7 @@ impl SessionInput {
     /// Returns the paths of the files that are read.
     pub(crate) fn paths(&self) -> Result<Vec<PathBuf>, Failure> {
         Ok(match self {
-            Self::File(path) => {
+            Self::File(path) | Self::Session { database: path, .. } => {
                 let log = database::log_of(path).filter(|_| database::is_database(path));
                 std::iter::once(path.clone()).chain(log).collect()
             }
@@ -63,8 +87,12 @@ impl SessionInput {
         let shown = path.display().to_string();
         match self {
             Self::File(path) if database::is_database(path) => {
-                let text = exported(&Database::open(path)?)?;
+                let text = exported(&Database::open(path)?, None)?;
                 Ok(FileText::new(name(path), text).shown_as(shown))
+            }
+            Self::Session { database, id } => {
+                let text = exported(&Database::open(database)?, Some(id))?;
+                Ok(FileText::new(format!("{id}.json"), text).shown_as(format!("{shown} ({id})")))
             }
             Self::File(path) if is_growing => input::read_growing(path),
             Self::File(path) => input::read_lossy(path),
@@ -77,20 +105,51 @@ impl SessionInput {
     }
 }
 
-/// Returns the sessions of a database as a list in the form of their export.
-fn exported(database: &Database) -> Result<String, Failure> {
-    let sessions = if database.has(&llm::COLUMNS)? || database.has(&llm::TREE_COLUMNS)? {
-        llm::responses(database)?
-    } else if database.has(&opencode::COLUMNS)? {
-        opencode::sessions(database)?
-    } else if database.has(&goose::COLUMNS)? {
-        goose::sessions(database)?
-    } else {
-        return Err(Failure::UnknownDatabase { file: database.shown().to_owned() });
+/// Returns the names of the sessions in a database, oldest first. None if its program does not name
+/// them, or has no table for them.
+fn ids(path: &Path) -> Result<Vec<String>, Failure> {
+    let database = Database::open(path)?;
+    let sql = match Program::of(&database)? {
+        Some(Program::Opencode) => opencode::IDS,
+        Some(Program::Goose) => goose::IDS,
+        Some(Program::Llm) | None => return Ok(Vec::new()),
+    };
+    Ok(database.rows(sql, [])?.iter().map(|row| database::key_of(row, "id")).collect())
+}
+
+/// A program with a database.
+enum Program {
+    Llm,
+    Opencode,
+    Goose,
+}
+
+impl Program {
+    fn of(database: &Database) -> Result<Option<Self>, Failure> {
+        Ok(if database.has(&llm::COLUMNS)? || database.has(&llm::TREE_COLUMNS)? {
+            Some(Self::Llm)
+        } else if database.has(&opencode::COLUMNS)? {
+            Some(Self::Opencode)
+        } else if database.has(&goose::COLUMNS)? {
+            Some(Self::Goose)
+        } else {
+            None
+        })
+    }
+}
+
+/// Returns the sessions of a database, or only one of them, as a list in the form of their export.
+fn exported(database: &Database, session: Option<&str>) -> Result<String, Failure> {
+    let file = || database.shown().to_owned();
+    let sessions = match Program::of(database)? {
+        Some(Program::Llm) => llm::responses(database)?,
+        Some(Program::Opencode) => opencode::sessions(database, session)?,
+        Some(Program::Goose) => goose::sessions(database, session)?,
+        None => return Err(Failure::UnknownDatabase { file: file() }),
     };
     let text = Value::from(sessions).to_string();
     match text.len() as u64 > MAX_WHOLE {
-        true => Err(Failure::TooLarge { file: database.shown().to_owned(), limit: MAX_WHOLE }),
+        true => Err(Failure::TooLarge { file: file(), limit: MAX_WHOLE }),
         false => Ok(text),
     }
 }

@@ -20,7 +20,6 @@ use super::{prompt, trajectory};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::file_format::FileFormat;
-use crate::input;
 use crate::progress::Progress;
 use crate::text::clean;
 
@@ -165,12 +164,12 @@ async fn files(
     let mut ready = ready.into_iter();
     for file in &files {
         let done = match ready.next() {
-            Some(PreparedFile::NoForm) => report.skipped(app, &file.path.display().to_string()),
+            Some(PreparedFile::NoForm) => report.skipped(app, &file.shown()),
             Some(ready) => write(args, app, opened, ready, report).await,
             None => match prepare(app, args, file) {
                 Ok(ready) => write(args, app, opened, ready, report).await,
                 Err(failure) if file.name.is_some() && is_no_transcript(&failure) => {
-                    report.skipped(app, &file.path.display().to_string())
+                    report.skipped(app, &file.shown())
                 }
                 Err(failure) => Err(failure),
             },
@@ -178,7 +177,7 @@ async fn files(
         match done {
             // The failure does not affect the other files.
             Err(failure) if !alone && failure.is_of_one_file() => {
-                report.failed(app, &FileName::of(&file.path).shown, &failure)?;
+                report.failed(app, &file.shown(), &failure)?;
             }
             done => done?,
         }
@@ -212,8 +211,7 @@ fn prepare(app: &App, args: &Args, file: &ImportFile) -> Result<PreparedFile, Fa
     if args.strict {
         std::mem::take(&mut read.broken).into_result()?;
     }
-    let named = args.chat.clone().or_else(|| file.name.clone());
-    let name = named.unwrap_or_else(|| input::stem(&text));
+    let name = file.chat_name(args.chat.as_deref(), &text);
     let chats = PlannedChat::of_file(app, read.chats, &name, at)?;
     let input = FileName { shown: text.shown().to_owned(), name: text.name().to_owned() };
     Ok(PreparedFile::Read { input, chats, broken: read.broken.into() })

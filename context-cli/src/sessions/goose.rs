@@ -12,9 +12,14 @@ use crate::error::Failure;
 pub(super) const COLUMNS: [(&str, &str); 2] =
     [("sessions", "working_dir"), ("messages", "content_json")];
 
-/// Returns the sessions that have messages, oldest first.
-pub(super) fn sessions(database: &Database) -> Result<Vec<Value>, Failure> {
-    let sessions = database.rows("SELECT * FROM sessions ORDER BY created_at, id", [])?;
+/// The query for the ids of the sessions that have messages, oldest first.
+pub(super) const IDS: &str = "SELECT id FROM sessions \
+     WHERE EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id) ORDER BY created_at, id";
+
+/// Returns the sessions that have messages, or only one of them, oldest first.
+pub(super) fn sessions(database: &Database, only: Option<&str>) -> Result<Vec<Value>, Failure> {
+    let sql = "SELECT * FROM sessions WHERE ?1 IS NULL OR id = ?1 ORDER BY created_at, id";
+    let sessions = database.rows(sql, [only])?;
     let mut exported = Vec::with_capacity(sessions.len());
     for mut session in sessions {
         let messages = "SELECT * FROM messages WHERE session_id = ?1 ORDER BY id";

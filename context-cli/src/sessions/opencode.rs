@@ -16,6 +16,9 @@ use crate::error::Failure;
 pub(super) const COLUMNS: [(&str, &str); 3] =
     [("session", "project_id"), ("message", "data"), ("part", "data")];
 
+/// The query for the ids of all sessions, oldest first.
+pub(super) const IDS: &str = "SELECT id FROM session ORDER BY time_created, id";
+
 /// Columns of a session whose names differ in its export.
 const NAMES: [(&str, &str); 3] =
     [("project_id", "projectID"), ("workspace_id", "workspaceID"), ("parent_id", "parentID")];
@@ -23,9 +26,10 @@ const NAMES: [(&str, &str); 3] =
 /// the group, the rest is the name in the group.
 const GROUPS: [&str; 4] = ["time_", "summary_", "share_", "tokens_"];
 
-/// Returns the sessions of a database, oldest first.
-pub(super) fn sessions(database: &Database) -> Result<Vec<Value>, Failure> {
-    let sessions = database.rows("SELECT * FROM session ORDER BY time_created, id", [])?;
+/// Returns the sessions of a database, or only one of them, oldest first.
+pub(super) fn sessions(database: &Database, only: Option<&str>) -> Result<Vec<Value>, Failure> {
+    let sql = "SELECT * FROM session WHERE ?1 IS NULL OR id = ?1 ORDER BY time_created, id";
+    let sessions = database.rows(sql, [only])?;
     let mut exported = Vec::with_capacity(sessions.len());
     for session in sessions {
         let id = key_of(&session, "id");

@@ -177,12 +177,25 @@ const TIDY: [(&str, &str); 4] =
 #[test]
 fn the_database_of_opencode_is_imported() {
     let bench = Bench::new();
-    drop(database(&bench, "opencode.db", OPENCODE));
+    let sessions = database(&bench, "opencode.db", OPENCODE);
     bench.ok("import opencode.db");
-    assert_eq!(messages(&bench, "opencode"), said(&TIDY));
+    assert_eq!(messages(&bench, "opencode/ses_1"), said(&TIDY));
     assert_eq!(bench.records("chats")[0]["title"], "Tidy up");
-    let file = exported(&bench, "opencode");
+    let file = exported(&bench, "opencode/ses_1");
     assert_eq!(file["info"]["projectID"], "global");
+    assert_eq!(bench.records("watch . --once"), Vec::<Value>::new());
+
+    // Another session is deleted and the file has become larger: the chats keep their names.
+    let more = "INSERT INTO session (id, project_id, title, time_created) VALUES ('ses_0', 'global', 'Cats', 5);
+        INSERT INTO message VALUES ('msg_0', 'ses_0', 5, 0, '{\"role\": \"user\"}');
+        INSERT INTO part VALUES ('prt_0', 'msg_0', 'ses_0', 0, 0, '{\"type\": \"text\", \"text\": \"Cats.\"}');";
+    sessions.execute_batch(more).expect("it can be written to");
+    let found = changes(&bench.records("watch . --once"));
+    assert_eq!(found, [change("imported", "opencode/ses_0", 1)]);
+    sessions.execute_batch("DELETE FROM session WHERE id = 'ses_0'").expect("it can be written to");
+    assert_eq!(bench.records("watch . --once"), Vec::<Value>::new());
+    let prepared = bench.run("prepare opencode.db --provider openai --model gpt-5");
+    assert!(prepared.out.contains("Tidy up."), "{}", prepared.err);
     assert_eq!(file["info"]["time"]["created"], 1_767_603_601_000_i64);
     assert_eq!(file["messages"][1]["parts"][0]["messageID"], "msg_2");
 }
@@ -276,6 +289,34 @@ fn a_folder_of_events_is_one_chat() {
     assert_eq!(bench.records("chats").len(), 1);
 }
 
+/// Older versions number the files, and repeat the events in a folder of pages.
+#[test]
+fn a_folder_of_older_events_is_one_chat() {
+    let bench = Bench::new();
+    let events = bench.path().join("sessions/9b/events");
+    for folder in ["events", "event_cache"] {
+        let folder = bench.path().join("sessions/9b").join(folder);
+        fs::create_dir_all(folder).expect("the folder can be written to");
+    }
+    let event = |id: u32, source: &str| {
+        let text = format!("m{id}");
+        json!({"id": id, "timestamp": "2025-06-14T10:00:00", "source": source, "message": text,
+            "action": "message", "args": {"content": text}})
+    };
+    for (id, source) in [(0, "user"), (2, "agent"), (10, "user")] {
+        let file = events.join(format!("{id}.json"));
+        fs::write(file, event(id, source).to_string()).expect("the folder can be written to");
+    }
+    let page = json!([event(0, "user"), event(2, "agent")]).to_string();
+    bench.file("sessions/9b/event_cache/0-25.json", page);
+    bench.ok("import sessions");
+    assert_eq!(bench.records("chats").len(), 1);
+    assert_eq!(
+        messages(&bench, "9b"),
+        said(&[("user", "m0"), ("assistant", "m2"), ("user", "m10")])
+    );
+}
+
 const GOOSE: &str = r#"
 CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, description TEXT, working_dir TEXT, created_at TIMESTAMP,
     extension_data TEXT, recipe_json TEXT);
@@ -294,8 +335,9 @@ fn the_database_of_goose_is_imported() {
     let bench = Bench::new();
     drop(database(&bench, "sessions.db", GOOSE));
     bench.ok("import sessions.db");
-    assert_eq!(messages(&bench, "sessions"), said(&[("user", "Tidy up."), ("assistant", "Done.")]));
-    let file = exported(&bench, "sessions");
+    let expected = said(&[("user", "Tidy up."), ("assistant", "Done.")]);
+    assert_eq!(messages(&bench, "sessions/20260105_1"), expected);
+    let file = exported(&bench, "sessions/20260105_1");
     assert_eq!(file["conversation"][0]["metadata"]["agentVisible"], true);
     assert_eq!(bench.records("chats")[0]["title"], "Tidy up");
 }

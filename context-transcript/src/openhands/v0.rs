@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `action: system` | a system message |
 //! | `action: message` | a user or assistant message with `content` and `image_urls` |
+//! | `action: finish` of the agent | an assistant message: thought, `final_thought` |
 //! | any other action of the agent | an assistant message: thought, call |
 //! | `observation` | a tool message with `content` |
 //! | an observation of no call of the agent | a user message: so OpenHands sends it to the model |
@@ -21,10 +22,10 @@
 //! rejection, or not a `success`.
 //!
 //! Each event is a message of its own, also if one answer of the model made several actions; the
-//! usage counts with the first of them. The action `finish` is a call without a result. What the
-//! `extras` of an observation and the `file_urls` of a message have is kept and not shown. Files of
-//! single events become a list with `jq -s 'sort_by(.id)' events/*.json`. Pairs of actions and
-//! observations, which the first evaluations stored, are not read.
+//! usage counts with the first of them. The action `finish` is no call, since it has no result.
+//! What the `extras` of an observation and the `file_urls` of a message have is kept and not shown.
+//! Files of single events become a list with `jq -s 'sort_by(.id)' events/*.json`. Pairs of actions
+//! and observations, which the first evaluations stored, are not read.
 //!
 //! Export gives equal values. An added call is a call of an MCP tool, which may have any name, and
 //! an added result has no `cause`.
@@ -155,6 +156,15 @@ impl RecordForm for OpenhandsV0 {
                 let request = Message::text(Role::User, text(record, "message")?);
                 RecordMessages::shaped("action", vec![request])
             }
+            "finish" => {
+                let last = text(&args, "final_thought").filter(|text| !text.is_empty());
+                let mut parts = thought(&args);
+                parts.extend(last.map(Part::text));
+                if parts.is_empty() {
+                    parts.push(Part::text(text(record, "message")?));
+                }
+                RecordMessages::shaped("finish", vec![Message::new(Role::Assistant, parts)])
+            }
             _ => {
                 let mut parts = thought(&args);
                 let (mut call, shape) = call_of(record, &action)?;
@@ -173,6 +183,7 @@ impl RecordForm for OpenhandsV0 {
             (Role::Assistant, [thought @ .., Part::ToolCall(call)]) => {
                 write_call(call, thought, shape)
             }
+            (Role::Assistant, parts) if shape == "finish" => write_finish(parts),
             (Role::User, _) if shape == "observation" => map([
                 ("source", "user".into()),
                 ("observation", "run".into()),
@@ -344,21 +355,7 @@ fn write_call(call: &ToolCall, thought: &[Part], shape: &str) -> JsonMap {
         (_, Some(_)) => JsonMap::default(),
         (_, None) => map([("name", call.name.as_str().into()), ("arguments", input(call))]),
     };
-    let reasoned = thought.iter().find_map(|part| match part {
-        Part::Reasoning(thought) => Some(thought.text.as_str()),
-        _ => None,
-    });
-    let said = texts(thought);
-    match reasoned {
-        Some(reasoned) => {
-            let thought = json!({"text": said, "reasoning_content": reasoned});
-            args.insert("thought".to_owned(), thought.into());
-        }
-        None if !said.is_empty() => {
-            args.insert("thought".to_owned(), said.as_str().into());
-        }
-        None => {}
-    }
+    args.extend(thought_of(thought));
     let action = kind.as_deref().unwrap_or("call_tool_mcp").into();
     let mut event = map([("action", action), ("args", from_map(&args))]);
     if let Some(id) = event_of(&call.id).filter(|_| shape == "event") {
@@ -379,6 +376,32 @@ fn write_call(call: &ToolCall, thought: &[Part], shape: &str) -> JsonMap {
     }
     event.insert("tool_call_metadata".to_owned(), from_map(&metadata));
     event
+}
+
+/// Returns the field of a thought, if there is one.
+fn thought_of(parts: &[Part]) -> Option<(String, Json)> {
+    let reasoned = parts.iter().find_map(|part| match part {
+        Part::Reasoning(thought) => Some(thought.text.as_str()),
+        _ => None,
+    });
+    let said = texts(parts);
+    let thought = match reasoned {
+        Some(reasoned) => json!({"text": said, "reasoning_content": reasoned}).into(),
+        None if said.is_empty() => return None,
+        None => said.as_str().into(),
+    };
+    Some(("thought".to_owned(), thought))
+}
+
+/// Returns the event of the end: the last text is the final thought.
+fn write_finish(parts: &[Part]) -> JsonMap {
+    let (thought, last) = match parts {
+        [thought @ .., Part::Text(last)] => (thought, Some(last)),
+        parts => (parts, None),
+    };
+    let last = last.map(|last| ("final_thought".to_owned(), last.text.as_str().into()));
+    let args: JsonMap = thought_of(thought).into_iter().chain(last).collect();
+    map([("source", "agent".into()), ("action", "finish".into()), ("args", from_map(&args))])
 }
 
 /// Returns the event of a result.

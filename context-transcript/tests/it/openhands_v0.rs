@@ -155,6 +155,8 @@ fn events_come_back_and_are_messages() {
     assert_eq!(results, [("c1", false), ("c2", true), ("event-8", false), ("c3", true)]);
     let said = [10, 11, 12].map(|at| message(at).plain_text().into_owned());
     assert_eq!(said, ["Running command: git diff", "no change", "no such tool"]);
+    // The end is no call: it would stay without a result.
+    assert_eq!((message(15).plain_text(), message(15).tool_calls().count()), ("Done.".into(), 0));
 }
 
 #[test]

@@ -3,6 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use context_runtime::transcript::FileText;
+
+use super::FileName;
+use crate::input;
 use crate::sessions::SessionInput;
 
 /// The file extensions of transcripts.
@@ -25,6 +29,29 @@ pub(in crate::commands) struct ImportFile {
     pub(in crate::commands) input: SessionInput,
 }
 
+impl ImportFile {
+    /// Returns the name that messages show.
+    pub(in crate::commands) fn shown(&self) -> String {
+        let file = FileName::of(&self.path).shown;
+        match self.input.session() {
+            Some(session) => format!("{file} ({session})"),
+            None => file,
+        }
+    }
+
+    /// Returns the name of the file's chat, or the start of its chats' names, which may be given.
+    pub(in crate::commands) fn chat_name(&self, given: Option<&str>, text: &FileText) -> String {
+        let name = given.map(str::to_owned).or_else(|| self.name.clone());
+        match self.input.session() {
+            Some(session) => {
+                let stem = || self.path.file_stem().unwrap_or_default().to_string_lossy();
+                format!("{}/{session}", name.unwrap_or_else(|| stem().into_owned()))
+            }
+            None => name.unwrap_or_else(|| input::stem(text)),
+        }
+    }
+}
+
 /// The files to read, and those that are skipped.
 #[derive(Default)]
 pub(in crate::commands) struct Walk {
@@ -45,13 +72,16 @@ impl Walk {
         for path in named {
             match path.is_dir() {
                 true => walk.folder(path),
-                false => {
-                    let input = SessionInput::of_file(path);
-                    walk.files.push(ImportFile { path: path.clone(), name: None, input });
-                }
+                false => walk.file(path.clone(), None),
             }
         }
         walk
+    }
+
+    fn file(&mut self, path: PathBuf, name: Option<String>) {
+        let inputs = SessionInput::all_of_file(&path).into_iter();
+        let file = |input| ImportFile { path: path.clone(), name: name.clone(), input };
+        self.files.extend(inputs.map(file));
     }
 
     fn folder(&mut self, root: &Path) {
@@ -92,8 +122,7 @@ impl Walk {
                         && fs::metadata(&path).map_or(true, |metadata| metadata.is_file()) =>
                     {
                         let name = path.strip_prefix(root).unwrap_or(&path).with_extension("");
-                        let (name, input) = (name_of(&name), SessionInput::of_file(&path));
-                        self.files.push(ImportFile { path, name: Some(name), input });
+                        self.file(path, Some(name_of(&name)));
                     }
                     () => self.skipped.push(path),
                 }

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -17,7 +16,6 @@ use crate::commands::import::planned_chat::PlannedChat;
 use crate::commands::import::walk::{ImportFile, Walk};
 use crate::commands::import::{is_no_transcript, jsonl};
 use crate::error::Failure;
-use crate::input;
 use crate::text::count;
 
 /// The properties of a file that change when the file does.
@@ -64,7 +62,8 @@ struct WatchedFile {
 pub(super) struct WatchSession {
     args: Args,
     store: Option<Arc<dyn Store>>,
-    files: HashMap<PathBuf, WatchedFile>,
+    /// The files by the names that messages show.
+    files: HashMap<String, WatchedFile>,
 }
 
 impl WatchSession {
@@ -88,7 +87,7 @@ impl WatchSession {
     pub(super) fn pass_over_existing(&mut self) {
         for file in Walk::of(&self.args.folders).files {
             let stamp = stamps(&file);
-            self.files.insert(file.path, WatchedFile { stamp, ..WatchedFile::default() });
+            self.files.insert(file.shown(), WatchedFile { stamp, ..WatchedFile::default() });
         }
     }
 
@@ -99,21 +98,21 @@ impl WatchSession {
         interrupt: &CancelSignal,
     ) -> Result<(), Failure> {
         let Walk { files, failed, .. } = Walk::of(&self.args.folders);
-        let mut present: HashSet<PathBuf> = HashSet::new();
+        let mut present: HashSet<String> = HashSet::new();
         for (folder, source) in failed {
             let shown = folder.display().to_string();
             let failure = Failure::Read { file: shown.clone(), source };
             let problems = vec![(ProblemKind::Failed, failure.problem())];
-            self.report(app, &folder, &shown, problems)?;
-            present.insert(folder);
+            self.report(app, &shown, problems)?;
+            present.insert(shown);
         }
         for file in files {
             interrupt.check("watch")?;
             self.update_file(app, interrupt, &file).await?;
-            present.insert(file.path);
+            present.insert(file.shown());
         }
         // If a file comes again, it is new.
-        self.files.retain(|path, _| present.contains(path));
+        self.files.retain(|shown, _| present.contains(shown));
         Ok(())
     }
 
@@ -126,12 +125,12 @@ impl WatchSession {
     ) -> Result<(), Failure> {
         // Taken before the file is read, so that a change in between is not missed.
         let stamp = stamps(file);
-        let watched = self.files.entry(file.path.clone()).or_default();
+        let shown = file.shown();
+        let watched = self.files.entry(shown.clone()).or_default();
         if stamp.is_some() && watched.stamp == stamp && !watched.is_pending {
             return Ok(());
         }
         (watched.stamp, watched.is_pending) = (stamp, false);
-        let shown = file.path.display().to_string();
         let mut problems = Vec::new();
         let written = match self.read(app, file, &mut problems) {
             Ok(chats) if chats.is_empty() => Ok(()),
@@ -141,7 +140,7 @@ impl WatchSession {
                     Some(store) => Arc::clone(store),
                     None => Arc::clone(self.store.insert(app.store_or_new().await?)),
                 };
-                let written = self.write(app, &*store, interrupt, (&file.path, chats)).await;
+                let written = self.write(app, &*store, interrupt, (&shown, chats)).await;
                 written.map(|found| problems.extend(found))
             }
             Err(failure) => Err(failure),
@@ -164,11 +163,11 @@ impl WatchSession {
                     || is_away(error.kind()) && !self.args.once =>
             {
                 problems.push((ProblemKind::Failed, error.message().to_owned()));
-                self.files.entry(file.path.clone()).or_default().is_pending = true;
+                self.files.entry(shown.clone()).or_default().is_pending = true;
             }
             Err(failure) => return Err(failure),
         }
-        self.report(app, &file.path, &shown, problems)
+        self.report(app, &shown, problems)
     }
 
     /// Reads the chats of a file. A file in the library's own form is not one that grows.
@@ -192,7 +191,7 @@ impl WatchSession {
             let text = format!("{lines} left out; the first is line {line}: {problem}");
             problems.push((ProblemKind::Broken, text));
         }
-        let name = file.name.clone().unwrap_or_else(|| input::stem(&text));
+        let name = file.chat_name(None, &text);
         let name = match &self.args.prefix {
             Some(prefix) => format!("{prefix}/{name}"),
             None => name,
@@ -206,9 +205,8 @@ impl WatchSession {
         app: &mut App,
         store: &dyn Store,
         interrupt: &CancelSignal,
-        (path, mut chats): (&Path, Vec<PlannedChat>),
+        (shown, mut chats): (&str, Vec<PlannedChat>),
     ) -> Result<Vec<(ProblemKind, String)>, Failure> {
-        let shown = &*path.display().to_string();
         let (mut messages, mut problems) = (0, Vec::new());
         for planned in &mut chats {
             messages += planned.messages;
@@ -230,7 +228,7 @@ impl WatchSession {
                 }
             }
         }
-        let watched = self.files.entry(path.to_owned()).or_default();
+        let watched = self.files.entry(shown.to_owned()).or_default();
         if messages < watched.messages {
             let text = "it has fewer messages than before; the chat keeps them".to_owned();
             problems.push((ProblemKind::Shortened, text));
@@ -244,11 +242,10 @@ impl WatchSession {
     fn report(
         &mut self,
         app: &mut App,
-        path: &Path,
         shown: &str,
         problems: Vec<(ProblemKind, String)>,
     ) -> Result<(), Failure> {
-        let watched = self.files.entry(path.to_owned()).or_default();
+        let watched = self.files.entry(shown.to_owned()).or_default();
         for found in problems.iter().filter(|found| !watched.problems.contains(found)) {
             report::problem(app, shown, found.0, &found.1)?;
         }
