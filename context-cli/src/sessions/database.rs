@@ -115,7 +115,8 @@ impl Database {
 
 /// The first bytes of every SQLite file.
 const START: &[u8; 16] = b"SQLite format 3\0";
-/// The place of the number that tells how a file is written to, and the number for a log of changes.
+/// The place of the number that tells how a file is written to, and the number of those that have a
+/// log of changes.
 const WRITTEN: (usize, u8) = (18, 2);
 
 /// Returns the first bytes of a SQLite file, or `None` if it is none.

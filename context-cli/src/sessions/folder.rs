@@ -66,8 +66,8 @@ pub(super) fn events(folder: &Path) -> Option<Vec<PathBuf>> {
     (!files.is_empty()).then(|| files.into_iter().map(|(_, file)| file).collect())
 }
 
-/// Returns files with one value each as JSON Lines. A value that is not JSON becomes a broken line. If
-/// the folder `is_growing`, the last file may be incomplete, and is then left out.
+/// Returns files with one value each as JSON Lines. A value that is not JSON becomes a broken line.
+/// If the folder `is_growing`, the last file may be incomplete, and is then left out.
 pub(super) fn lines(files: &[PathBuf], is_growing: bool) -> Result<String, Failure> {
     let mut lines = String::new();
     for (index, file) in files.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The database of the `llm` command, `logs.db`. It is read as what
-//! `llm logs list --json -n 0 --expand` writes, oldest first, with the content of attachments and of
-//! fragments where a model saw them.
+//! `llm logs list --json -n 0 --expand` writes, oldest first, with the content of attachments and
+//! of fragments where a model saw them.
 //!
 //! Up to version 0.31 each response is a row with its prompt. Since 0.32 messages are a tree, and a
 //! turn names the end of what was sent and of what came back. A file may have both.
@@ -57,17 +57,8 @@ fn of_rows(database: &Database) -> Result<Vec<Record>, Failure> {
     let (mut prompts, mut systems) = (fragments("prompt")?, fragments("system")?);
     let mut calls = of("tool_calls", "SELECT * FROM tool_calls ORDER BY id")?;
     let mut results = of("tool_results", "SELECT * FROM tool_results ORDER BY id")?;
-    let mut attachments = of(
-        "prompt_attachments",
-        "SELECT uses.response_id, attachments.* FROM prompt_attachments AS uses \
-         JOIN attachments ON attachments.id = uses.attachment_id ORDER BY uses.\"order\"",
-    )?;
-    let mut shown = database.grouped(
-        "tool_results_attachments",
-        "SELECT uses.tool_result_id, attachments.* FROM tool_results_attachments AS uses \
-         JOIN attachments ON attachments.id = uses.attachment_id ORDER BY uses.\"order\"",
-        "tool_result_id",
-    )?;
+    let mut attachments = attachments_by(database, "prompt_attachments", "response_id")?;
+    let mut shown = attachments_by(database, "tool_results_attachments", "tool_result_id")?;
     let mut responses = database.rows(
         "SELECT responses.*, conversations.name AS conversation_name, \
          conversations.model AS conversation_model FROM responses \
@@ -104,6 +95,19 @@ fn of_rows(database: &Database) -> Result<Vec<Record>, Failure> {
     Ok(responses)
 }
 
+/// Returns the attachments that a table names, by the column of what they belong to.
+fn attachments_by(
+    database: &Database,
+    table: &str,
+    owner: &str,
+) -> Result<HashMap<String, Vec<Record>>, Failure> {
+    let sql = format!(
+        "SELECT uses.{owner}, attachments.* FROM {table} AS uses \
+         JOIN attachments ON attachments.id = uses.attachment_id ORDER BY uses.\"order\""
+    );
+    database.grouped(table, &sql, owner)
+}
+
 /// Returns rows without the column that named what they belong to.
 fn records(rows: Vec<Record>, owner: &str) -> Value {
     let rows = rows.into_iter().map(|mut row| {
@@ -131,12 +135,7 @@ struct Tree {
 impl Tree {
     fn of(database: &Database) -> Result<Self, Failure> {
         let contents = database.grouped("fragments", "SELECT id, content FROM fragments", "id")?;
-        let mut files = database.grouped(
-            "part_attachments",
-            "SELECT uses.part_id, attachments.* FROM part_attachments AS uses \
-             JOIN attachments ON attachments.id = uses.attachment_id ORDER BY uses.\"order\"",
-            "part_id",
-        )?;
+        let mut files = attachments_by(database, "part_attachments", "part_id")?;
         let mut parts: HashMap<String, Vec<Record>> = HashMap::new();
         let sql = "SELECT id, message_hash, type, text, payload FROM parts ORDER BY position";
         for mut row in database.rows(sql, [])? {

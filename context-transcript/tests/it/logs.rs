@@ -80,7 +80,7 @@ fn attached() -> Parsed {
     json!([
         {"id": "i1", "type": "image/png", "path": null, "url": "https://example.org/cat.png"},
         {"id": "i2", "type": "audio/wav", "content": "UklGRg==", "content_length": 4},
-        {"id": "i3", "type": "application/pdf", "path": "/home/ada/plan.pdf", "url": null},
+        {"id": "i3", "type": "application/pdf", "path": "plans/plan.pdf", "url": null},
     ])
 }
 
