@@ -1,5 +1,6 @@
 //! Files that are together one session.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,16 @@ fn number_of(file: &Path) -> Option<u64> {
     number.split('-').next()?.parse().ok()
 }
 
+/// Returns whether a file is one event. A folder of another program may have the same name.
+fn is_event(file: &Path) -> bool {
+    let fields: HashMap<String, IgnoredAny> = match input::read(file) {
+        Ok(file) => serde_json::from_str(file.text()).unwrap_or_default(),
+        Err(_) => return false,
+    };
+    let is_one = ["kind", "action", "observation"].iter().any(|key| fields.contains_key(*key));
+    is_one && fields.contains_key("source")
+}
+
 /// Returns the files of events in a folder of OpenHands, which has one for each event, in their
 /// order. `None` for any other folder.
 pub(super) fn events(folder: &Path) -> Option<Vec<PathBuf>> {
@@ -63,7 +74,8 @@ pub(super) fn events(folder: &Path) -> Option<Vec<PathBuf>> {
         .filter_map(|file| Some((number_of(&file)?, file)))
         .collect();
     files.sort();
-    (!files.is_empty()).then(|| files.into_iter().map(|(_, file)| file).collect())
+    let has_events = files.first().is_some_and(|(_, file)| is_event(file));
+    has_events.then(|| files.into_iter().map(|(_, file)| file).collect())
 }
 
 /// Returns files with one value each as JSON Lines. A value that is not JSON becomes a broken line.

@@ -309,8 +309,12 @@ fn a_folder_of_older_events_is_one_chat() {
     }
     let page = json!([event(0, "user"), event(2, "agent")]).to_string();
     bench.file("sessions/9b/event_cache/0-25.json", page);
+    // A folder with this name need not be of OpenHands.
+    fs::create_dir_all(bench.path().join("sessions/events")).expect("the folder can be written to");
+    bench.file("sessions/events/1.json", r#"[{"role": "user", "content": "Alone."}]"#);
     bench.ok("import sessions");
-    assert_eq!(bench.records("chats").len(), 1);
+    assert_eq!(messages(&bench, "events/1"), said(&[("user", "Alone.")]));
+    assert_eq!(bench.records("chats").len(), 2);
     assert_eq!(
         messages(&bench, "9b"),
         said(&[("user", "m0"), ("assistant", "m2"), ("user", "m10")])
