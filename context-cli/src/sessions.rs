@@ -39,6 +39,11 @@ impl SessionInput {
         }
     }
 
+    /// Returns whether a path is that of a SQLite file.
+    pub(crate) fn is_database(path: &Path) -> bool {
+        database::is_database(path)
+    }
+
     /// Returns the inputs of a file: one for each session if its program names them.
     pub(crate) fn all_of_file(path: &Path) -> Vec<Self> {
         // If the database cannot be read, reading it as a whole reports why.

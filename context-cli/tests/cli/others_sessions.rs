@@ -354,6 +354,7 @@ fn a_database_is_not_written_to_and_others_are_left_alone() {
     log.execute_batch("PRAGMA journal_mode = WAL; PRAGMA user_version = 1").expect("it has a log");
     drop(log);
     drop(database(&bench, "in/other.db", "CREATE TABLE messages (id TEXT)"));
+    bench.file("in/thumbs.db", [0xff, 0xfe]);
     let names = || {
         let files = fs::read_dir(bench.path().join("in")).expect("a folder");
         let mut names: Vec<_> = files.map(|file| file.expect("a file").file_name()).collect();
@@ -363,7 +364,9 @@ fn a_database_is_not_written_to_and_others_are_left_alone() {
     let (before, bytes) = (names(), fs::read(bench.path().join("in/logs.db")).expect("a file"));
     let ran = bench.run("import in -v");
     assert_eq!(ran.status, 0, "{}", ran.err);
-    assert!(ran.err.contains("in/other.db: passed over"), "{}", ran.err);
+    for other in ["in/other.db: passed over", "in/thumbs.db: passed over"] {
+        assert!(ran.err.contains(other), "{}", ran.err);
+    }
     assert_eq!(names(), before);
     assert!(fs::read(bench.path().join("in/logs.db")).expect("a file") == bytes);
 

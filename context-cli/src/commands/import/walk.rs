@@ -10,7 +10,9 @@ use crate::input;
 use crate::sessions::SessionInput;
 
 /// The file extensions of transcripts.
-const ENDINGS: [&str; 5] = ["db", "json", "jsonl", "ndjson", "traj"];
+const ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];
+/// The file extension of databases. Files of many kinds have it.
+const DATABASE: &str = "db";
 /// Folders whose files repeat or complete those of sessions, if these folders are beside them.
 const PARTS: [(&str, &[&str]); 3] = [
     ("message", &["session", "part"]),
@@ -79,9 +81,14 @@ impl Walk {
     }
 
     fn file(&mut self, path: PathBuf, name: Option<String>) {
-        let inputs = SessionInput::all_of_file(&path).into_iter();
+        let may_have_several =
+            name.is_none() || path.extension().is_some_and(|ending| ending == DATABASE);
+        let inputs = match may_have_several {
+            true => SessionInput::all_of_file(&path),
+            false => vec![SessionInput::of_file(&path)],
+        };
         let file = |input| ImportFile { path: path.clone(), name: name.clone(), input };
-        self.files.extend(inputs.map(file));
+        self.files.extend(inputs.into_iter().map(file));
     }
 
     fn folder(&mut self, root: &Path) {
@@ -112,7 +119,10 @@ impl Walk {
                     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
                 let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
                 let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
-                let known = ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()));
+                let known = ending.is_some_and(|ending| match ending.as_str() {
+                    DATABASE => SessionInput::is_database(&path),
+                    ending => ENDINGS.contains(&ending),
+                });
                 match () {
                     () if hidden => self.skipped.push(path),
                     () if is_folder && is_part(&path) => {}
