@@ -18,7 +18,7 @@ use self::opencode::SessionFiles;
 use crate::error::Failure;
 use crate::input::{self, MAX_WHOLE};
 
-/// What a session, or a file with several, is read from.
+/// The place that a session, or a list of sessions, is read from.
 pub(crate) enum SessionInput {
     /// A file, which may be a database.
     File(PathBuf),

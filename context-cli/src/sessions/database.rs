@@ -36,7 +36,8 @@ impl Database {
             | OpenFlags::SQLITE_OPEN_URI;
         let opened = Connection::open_with_flags(uri(path), flags).and_then(|connection| {
             connection.busy_timeout(std::time::Duration::from_secs(5))?;
-            connection.execute_batch("BEGIN")?;
+            // The file of a stranger may define functions and views.
+            connection.execute_batch("PRAGMA trusted_schema = OFF; BEGIN")?;
             Ok(connection)
         });
         match opened {
@@ -48,6 +49,11 @@ impl Database {
     /// Returns the name that errors show.
     pub(super) fn shown(&self) -> &str {
         &self.shown
+    }
+
+    /// Returns the error for content that contradicts itself.
+    pub(super) fn damaged(&self, problem: &'static str) -> Failure {
+        Failure::Read { file: self.shown.clone(), source: std::io::Error::other(problem) }
     }
 
     /// Returns whether there are tables with these columns.
@@ -98,12 +104,13 @@ impl Database {
             let value = row.get_ref(index).map_err(|error| failure(&self.shown, error))?;
             let (value, bytes) = match value {
                 ValueRef::Null => continue,
-                ValueRef::Integer(number) => (number.into(), 0),
-                ValueRef::Real(number) => (number.into(), 0),
+                ValueRef::Integer(number) => (number.into(), size_of_val(&number)),
+                ValueRef::Real(number) => (number.into(), size_of_val(&number)),
                 ValueRef::Text(text) => (String::from_utf8_lossy(text).into(), text.len()),
                 ValueRef::Blob(bytes) => (BASE64.encode(bytes).into(), bytes.len()),
             };
-            let left = self.left.get().checked_sub(bytes as u64);
+            // The names count as well: rows without text take room, too.
+            let left = self.left.get().checked_sub((name.len() + bytes) as u64);
             let left = left
                 .ok_or_else(|| Failure::TooLarge { file: self.shown.clone(), limit: MAX_WHOLE })?;
             self.left.set(left);

@@ -36,7 +36,8 @@ pub(super) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|ending| ending == "json") {
+        // Reading a pipe would wait forever.
+        if path.extension().is_some_and(|ending| ending == "json") && path.is_file() {
             files.push(path);
         }
     }

@@ -7,6 +7,7 @@
 //!
 //! Source: simonw/llm, `docs/logging.md` and `llm/logs.py` at 671fc6cc.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
@@ -24,6 +25,11 @@ pub(super) const TREE_COLUMNS: [(&str, &str); 4] = [
     ("messages", "parent_hash"),
     ("parts", "message_hash"),
 ];
+
+/// The number of turns that may have the same message on average, as after forks.
+const MOST_USES: usize = 16;
+/// The number of messages that turns may have together in any file.
+const SHORT: usize = 100_000;
 
 /// Columns that contain JSON.
 const JSON: [&str; 5] =
@@ -130,6 +136,8 @@ fn parse_json(row: &mut Record) {
 struct Tree {
     messages: HashMap<String, Record>,
     parts: HashMap<String, Vec<Record>>,
+    /// The number of messages that the turns may still have together.
+    left: Cell<usize>,
 }
 
 impl Tree {
@@ -155,8 +163,10 @@ impl Tree {
             parts.entry(key_of(&row, "message_hash")).or_default().push(part);
         }
         let messages = database.rows("SELECT hash, parent_hash, role FROM messages", [])?;
-        let messages = messages.into_iter().map(|row| (key_of(&row, "hash"), row)).collect();
-        Ok(Self { messages, parts })
+        let messages: HashMap<_, _> =
+            messages.into_iter().map(|row| (key_of(&row, "hash"), row)).collect();
+        let left = Cell::new(messages.len().saturating_mul(MOST_USES) + SHORT);
+        Ok(Self { messages, parts, left })
     }
 
     /// Returns the messages that end with this one and begin behind another one, newest first.
@@ -166,8 +176,13 @@ impl Tree {
             let parent = text_of(row, "parent_hash").filter(|parent| *parent != to)?;
             self.messages.get(parent)
         };
-        // A damaged file may have a cycle.
-        std::iter::successors(first, before).take(self.messages.len())
+        // A damaged file may have a cycle, or turns that all begin at the root.
+        let may_go_on = |_: &&Record| {
+            let left = self.left.get().checked_sub(1);
+            self.left.set(left.unwrap_or_default());
+            left.is_some()
+        };
+        std::iter::successors(first, before).take_while(may_go_on)
     }
 
     fn parts_of(&self, message: &Record) -> &[Record] {
@@ -196,16 +211,25 @@ fn of_turns(database: &Database, known: &HashSet<String>) -> Result<Vec<Record>,
         [],
     )?;
     let turns = turns.into_iter().filter(|turn| !known.contains(&key_of(turn, "id")));
-    Ok(turns.map(|turn| response(turn, &tree)).collect())
+    let responses = turns.map(|turn| response(turn, &tree)).collect();
+    match tree.left.get() {
+        0 => Err(database.damaged("its turns overlap, or its messages have a cycle")),
+        _ => Ok(responses),
+    }
 }
 
 /// Returns a turn as a response: its input is what was sent behind the last answer.
 fn response(mut turn: Record, tree: &Tree) -> Record {
     let (sent, end) = (key_of(&turn, "parent_message_hash"), key_of(&turn, "tip_message_hash"));
-    let is_input = |row: &&&Record| matches!(text_of(row, "role"), Some("user" | "tool"));
-    let before: Vec<_> = tree.back(&sent, "").collect();
-    let mut input: Vec<_> = before.iter().take_while(is_input).copied().collect();
-    let system = before.get(input.len()).filter(|row| text_of(row, "role") == Some("system"));
+    // Only the newest part of a long thread belongs to the turn.
+    let (mut input, mut system) = (Vec::new(), None);
+    for row in tree.back(&sent, "") {
+        if !matches!(text_of(row, "role"), Some("user" | "tool")) {
+            system = Some(row).filter(|row| text_of(row, "role") == Some("system"));
+            break;
+        }
+        input.push(row);
+    }
     let mut output: Vec<_> = tree.back(&end, &sent).collect();
     input.reverse();
     output.reverse();

@@ -145,12 +145,14 @@ fn newer_databases_of_llm_have_both_forms() {
     assert_eq!(file[0]["tool_calls"][0]["arguments"], json!({"a": 1}));
     assert_eq!(file[0]["attachments"][0]["content"], "iVBORw==");
     assert_eq!(file[0]["conversation_name"], "Sums again");
-    // A chain without an end is cut.
+    // A chain without an end is refused, before anything of the file is written.
     let endless =
         "INSERT INTO turns (id, thread_id, parent_message_hash, tip_message_hash, datetime_utc)
-        VALUES ('u3', 't2', 'loop', 'loop', '2026-08-02')";
+        VALUES ('u3', 't2', NULL, 'loop', '2026-08-02')";
     log.execute_batch(endless).expect("it can be written to");
-    bench.run("import logs.db --chat endless");
+    let ran = bench.run("import logs.db --chat endless");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("its messages have a cycle"), "{}", ran.err);
 }
 
 const OPENCODE: &str = r#"
@@ -272,6 +274,13 @@ fn a_folder_of_events_is_one_chat() {
     };
     event(0, "Tidy up.");
     event(1, "Done.");
+    #[cfg(unix)]
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(events.join("event-00009-pipe.json"))
+            .status()
+            .is_ok_and(|status| status.success())
+    );
     bench.file("conversations/7f3a/base_state.json", "{\"id\": \"7f3a\", \"agent\": {}}");
     let imported = bench.ok("import conversations");
     assert!(imported.contains("imported 1 chat"), "{imported}");

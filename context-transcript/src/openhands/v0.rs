@@ -23,7 +23,7 @@
 //!
 //! Each event is a message of its own, also if one answer of the model made several actions; the
 //! usage counts with the first of them. The action `finish` is no call, since it has no result.
-//! What the `extras` of an observation and the `file_urls` of a message have is kept and not shown.
+//! The `extras` of an observation and the `file_urls` of a message are kept and not shown.
 //! Files of single events become a list with `jq -s 'sort_by(.id)' events/*.json`. Pairs of actions
 //! and observations, which the first evaluations stored, are not read.
 //!

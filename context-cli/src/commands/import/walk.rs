@@ -27,7 +27,7 @@ pub(in crate::commands) struct ImportFile {
     /// The default chat name of a file in a named folder: its path within the folder, without
     /// extension.
     pub(in crate::commands) name: Option<String>,
-    /// What is read.
+    /// The file, its session, or the files that are read.
     pub(in crate::commands) input: SessionInput,
 }
 
