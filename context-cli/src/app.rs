@@ -69,6 +69,8 @@ pub(crate) struct OpenStores {
     stop: CancelSource,
     /// Whether the command checks `stop` between two steps.
     asks: AtomicBool,
+    /// Whether the command ends at once, so that no message is shown.
+    quiet: AtomicBool,
 }
 
 impl OpenStores {
@@ -106,7 +108,7 @@ impl OpenStores {
             let _ = self.close().await;
             std::process::exit(INTERRUPTED.into());
         }
-        if !quiet {
+        if !quiet && !self.quiet.load(Ordering::SeqCst) {
             let _ = writeln!(std::io::stderr(), "stopping; press Ctrl-C again to stop at once");
         }
         if tokio::signal::ctrl_c().await.is_ok() {
@@ -260,6 +262,13 @@ impl App {
     /// Ctrl-C ends the process. All other work may be killed at any time, since data is written in
     /// complete commits, and a git that restores files goes on by itself.
     pub(crate) fn interrupt(&self) -> CancelSignal {
+        self.opened.interrupt_signal()
+    }
+
+    /// Returns the [signal](Self::interrupt) for work that ends at once, so that nothing is said
+    /// about it.
+    pub(crate) fn quiet_interrupt(&self) -> CancelSignal {
+        self.opened.quiet.store(true, Ordering::SeqCst);
         self.opened.interrupt_signal()
     }
 }

@@ -14,7 +14,7 @@ use crate::app::{App, Outcome};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff,
     erase, export, fork, graph, import, log, memory, pin, prepare, prompt, redact, render, restore,
-    retain, rewind, search, show, spill, streams, tokens, trajectory, upgrade, vacuum, verify,
+    retain, rewind, search, show, spill, streams, tokens, trajectory, ui, upgrade, vacuum, verify,
     watch,
 };
 use crate::error::Failure;
@@ -23,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   context import conversations.json          read transcripts into the store
   context watch ~/.claude/projects           follow the sessions of a coding agent
+  context ui                                 look at the chats in a browser
   context chats                              list the chats
   context log support-7                      one line per message
   context search lisbon tickets              find messages, best match first
@@ -44,7 +45,10 @@ are complete or not made.";
 
 /// The commands in groups, as the help lists them.
 const GROUPS: [(&str, &[&str]); 9] = [
-    ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph", "spill", "streams"]),
+    (
+        "Look at chats",
+        &["ui", "chats", "log", "show", "prompt", "search", "graph", "spill", "streams"],
+    ),
     ("Look at runs", &["trajectory"]),
     ("Remember", &["memory"]),
     ("Bring in and take out", &["import", "watch", "export", "copy", "render"]),
@@ -89,6 +93,8 @@ pub(crate) enum Command {
     Import(import::Args),
     /// Follow the session files of coding agents as they grow
     Watch(watch::Args),
+    /// Look at chats in a browser
+    Ui(ui::Args),
     /// List the chats
     Chats(chats::Args),
     /// List the messages of a branch
@@ -222,6 +228,7 @@ impl Command {
         match self {
             Self::Import(args) => import::run(args, app).await,
             Self::Watch(args) => watch::run(args, app).await,
+            Self::Ui(args) => ui::run(args, app).await,
             Self::Chats(args) => chats::run(args, app).await,
             Self::Log(args) => log::run(args, app).await,
             Self::Show(args) => show::run(args, app).await,

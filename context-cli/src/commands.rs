@@ -37,6 +37,7 @@ pub(crate) mod spill;
 pub(crate) mod streams;
 pub(crate) mod tokens;
 pub(crate) mod trajectory;
+pub(crate) mod ui;
 pub(crate) mod upgrade;
 pub(crate) mod vacuum;
 pub(crate) mod verify;

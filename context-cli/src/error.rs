@@ -71,6 +71,12 @@ pub(crate) enum Failure {
     /// The stored source of a chat was written by a newer version.
     #[error("chat {chat} was imported by a newer program: its source has version {version}")]
     NewerSource { chat: String, version: u32 },
+    /// None of the files has a conversation.
+    #[error("no conversation was found in {}", .files.join(", "))]
+    NoChat { files: Vec<String> },
+    /// A port cannot be opened.
+    #[error("cannot listen on port {port}")]
+    Port { port: u16, source: io::Error },
     /// The active branch cannot be deleted.
     #[error("branch {branch} is the active branch")]
     ActiveBranch { branch: String },

@@ -7,7 +7,7 @@
 //!    talks to a service may use the HTTP client, models over HTTP and transcripts use the wire
 //!    codecs, and exports of trajectories use their recorder. Apart from that, only the facade
 //!    depends on plug-ins, each behind a feature, except for the few that it works with whatever is
-//!    on. The command depends on the facade alone.
+//!    on. The server depends on the facade alone, and the command on both.
 //! 3. The conformance kit, the simulator and the crate that starts servers are dev-dependencies
 //!    only, and core has neither of the first two. The kit uses the simulator, never the other way
 //!    round. Both use the crates of shared parts. The crate that starts servers depends on no crate
@@ -38,6 +38,7 @@ use crate::workspace::Workspace;
 
 const CORE: &str = "context-core";
 const FACADE: &str = crate::workspace::FACADE;
+const SERVER: &str = "context-server";
 const COMMAND: &str = "context-cli";
 const KIT: &str = crate::workspace::KIT;
 const SIMULATOR: &str = "context-simulator";
@@ -117,6 +118,7 @@ enum Role {
     Client,
     PlugIn,
     Facade,
+    Server,
     Command,
     Kit,
     Simulator,
@@ -132,6 +134,7 @@ fn role(name: &str) -> Role {
         name if SHARED.iter().any(|(shared, _)| *shared == name) => Role::Shared,
         CLIENT => Role::Client,
         FACADE => Role::Facade,
+        SERVER => Role::Server,
         COMMAND => Role::Command,
         KIT => Role::Kit,
         SIMULATOR => Role::Simulator,
@@ -209,11 +212,12 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         (Role::Core, _) => broken(2, "core depends on none of our crates"),
         (Role::Tasks, Role::Servers) => None,
         (Role::Tasks, _) => broken(2, "tasks link none of our crates"),
-        (Role::Command, Role::Facade) | (Role::Fuzz, Role::Facade | Role::PlugIn | Role::Core) => {
-            None
-        }
+        (Role::Command, Role::Facade | Role::Server)
+        | (Role::Server, Role::Facade)
+        | (Role::Fuzz, Role::Facade | Role::PlugIn | Role::Core) => None,
         (Role::Torture, Role::Command | Role::Facade) => None,
-        (Role::Command, _) => broken(2, "the command depends on the facade alone"),
+        (Role::Command, _) => broken(2, "the command depends on the facade and the server alone"),
+        (Role::Server, _) => broken(2, "the server depends on the facade alone"),
         (_, Role::Core) | (Role::PlugIn, Role::Client) => None,
         (Role::Facade | Role::Kit | Role::Simulator | Role::Fuzz, Role::Shared) => None,
         (Role::PlugIn, Role::Shared) if shares(&to.name, &from.name) => None,

@@ -9,6 +9,7 @@ pub(super) mod walk;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use context_runtime::store::OpenMode;
 use context_runtime::transcript::{self, TranscriptError};
 use context_runtime::transfer::TreeWritten;
 use context_runtime::{CancelSignal, Store};
@@ -131,6 +132,38 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         }
     }
     Ok(ended)
+}
+
+/// Reads files and folders into a store in memory, with their rounds, and returns the store and its
+/// chats. Files that cannot be read are listed on standard error; it fails if none can.
+pub(super) async fn into_memory(
+    files: &[PathBuf],
+    from: FileFormat,
+    app: &mut App,
+) -> Result<(Arc<dyn Store>, Vec<String>), Failure> {
+    let store = app.open("mem:", OpenMode::Create).await?;
+    let args = Args {
+        files: files.to_vec(),
+        chat: None,
+        from,
+        strict: false,
+        broken: false,
+        verbose: false,
+        prompt: false,
+        trajectory: true,
+    };
+    let mut opened = Some((Arc::clone(&store), app.quiet_interrupt()));
+    let mut report = Report::new(false, false);
+    self::files(&args, app, &mut opened, &mut report).await?;
+    let chats: Vec<String> = report.chats().map(str::to_owned).collect();
+    if chats.is_empty() {
+        let shown: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
+        return Err(Failure::NoChat { files: shown });
+    }
+    for chat in &chats {
+        let _recorded = trajectory::record::record_quietly(app, &store, chat).await?;
+    }
+    Ok((store, chats))
 }
 
 async fn files(

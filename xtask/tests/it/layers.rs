@@ -190,7 +190,9 @@ fn rule_2_the_command_sees_the_facade_alone() {
     check_broken(
         "context-cli",
         |command| command.dependencies.push(dependency("context-core")),
-        &["rule 2: context-cli depends on context-core: the command depends on the facade alone"],
+        &[
+            "rule 2: context-cli depends on context-core: the command depends on the facade and the server alone",
+        ],
     );
 }
 

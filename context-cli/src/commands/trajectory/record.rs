@@ -95,11 +95,7 @@ pub(in crate::commands) async fn record(
     store: &Arc<dyn Store>,
     chat: &str,
 ) -> Result<(), Failure> {
-    let reference = app.chat(chat);
-    let about = existing_chat(store.history(), &reference).await?;
-    source_of(chat, &about.metadata)?;
-    let recorder = recorder(app, store)?;
-    let done = record_chat(&recorder, store.history(), &reference).await?;
+    let done = record_quietly(app, store, chat).await?;
     if app.out.is_json() {
         let branches = done.branches.iter().filter(|branch| branch.rounds > 0);
         return app.out.record(&RecordedRecord {
@@ -113,6 +109,19 @@ pub(in crate::commands) async fn record(
         });
     }
     write(app, chat, &done)
+}
+
+/// Records all branches of a chat and reports nothing.
+pub(in crate::commands) async fn record_quietly(
+    app: &App,
+    store: &Arc<dyn Store>,
+    chat: &str,
+) -> Result<ChatRecorded, Failure> {
+    let reference = app.chat(chat);
+    let about = existing_chat(store.history(), &reference).await?;
+    source_of(chat, &about.metadata)?;
+    let recorder = recorder(app, store)?;
+    Ok(record_chat(&recorder, store.history(), &reference).await?)
 }
 
 fn write(app: &mut App, chat: &str, done: &ChatRecorded) -> Result<(), Failure> {

@@ -1,0 +1,231 @@
+//! The HTTP API: each operation as JSON.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use context_runtime::store::Node;
+use context_runtime::{MessageId, Part};
+use futures_util::Stream;
+use serde::{Deserialize, Serialize};
+
+use crate::operations::{
+    Action, ActionDone, BranchTree, ChatFacts, ChatPage, ChatVersion, SearchAnswer, TurnHead,
+};
+use crate::{OperationError, Operations};
+
+/// The time between two looks at a chat that somebody follows.
+const LOOK: Duration = Duration::from_millis(700);
+/// The number of messages in an answer, unless the request names another.
+const PAGE: usize = 100;
+const LARGEST_PAGE: usize = 1_000;
+
+type Answer<T> = Result<Json<T>, OperationError>;
+
+/// The part of a list.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Slice {
+    pub(crate) branch: Option<String>,
+    #[serde(default)]
+    pub(crate) from: usize,
+    pub(crate) count: Option<usize>,
+    /// Whether to look backwards.
+    #[serde(default)]
+    pub(crate) back: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct After {
+    after: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Words {
+    #[serde(default)]
+    pub(crate) q: String,
+    pub(crate) chat: Option<String>,
+    pub(crate) after: Option<String>,
+}
+
+/// A chat with the size of one of its branches.
+#[derive(Debug, Serialize)]
+pub(crate) struct ChatAnswer {
+    chat: context_runtime::store::Chat,
+    branch: String,
+    head: Option<MessageId>,
+    messages: usize,
+    rows: usize,
+    turns: usize,
+    generation: u64,
+}
+
+/// A message as it is stored.
+#[derive(Debug, Serialize)]
+pub(crate) struct StoredMessage {
+    id: MessageId,
+    kind: &'static str,
+    created_at: context_runtime::Timestamp,
+    revision: u32,
+    body: serde_json::Value,
+}
+
+impl StoredMessage {
+    fn of(node: &Node) -> Self {
+        let bytes = node.body().bytes();
+        let text = || String::from_utf8_lossy(bytes).into_owned().into();
+        Self {
+            id: node.id.clone(),
+            kind: context_runtime::display::role(node),
+            created_at: node.created_at,
+            revision: node.revision,
+            body: serde_json::from_slice(bytes).unwrap_or_else(|_| text()),
+        }
+    }
+}
+
+pub(crate) async fn chats(
+    State(operations): State<Operations>,
+    Query(After { after }): Query<After>,
+) -> Answer<ChatPage> {
+    Ok(Json(operations.chats(after.as_deref()).await?))
+}
+
+pub(crate) async fn search(
+    State(operations): State<Operations>,
+    Query(words): Query<Words>,
+) -> Answer<SearchAnswer> {
+    let (chat, after) = (words.chat.as_deref(), words.after.as_deref());
+    Ok(Json(operations.search(&words.q, chat, after).await?))
+}
+
+pub(crate) async fn chat(
+    State(operations): State<Operations>,
+    Path(chat): Path<String>,
+    Query(slice): Query<Slice>,
+) -> Answer<ChatAnswer> {
+    let view = operations.branch(&chat, slice.branch.as_deref()).await?;
+    Ok(Json(ChatAnswer {
+        chat: view.chat.clone(),
+        branch: view.branch.to_string(),
+        head: view.chain.head().cloned(),
+        messages: view.chain.len(),
+        rows: view.rows(),
+        turns: view.turns(),
+        generation: view.chain.generation(),
+    }))
+}
+
+pub(crate) async fn facts(
+    State(operations): State<Operations>,
+    Path(chat): Path<String>,
+) -> Answer<ChatFacts> {
+    Ok(Json(operations.chat_facts(&chat).await?))
+}
+
+pub(crate) async fn messages(
+    State(operations): State<Operations>,
+    Path(chat): Path<String>,
+    Query(slice): Query<Slice>,
+) -> Answer<Vec<StoredMessage>> {
+    let view = operations.branch(&chat, slice.branch.as_deref()).await?;
+    let count = slice.count.unwrap_or(PAGE).min(LARGEST_PAGE);
+    let nodes = (slice.from..slice.from.saturating_add(count)).map_while(|at| view.chain.get(at));
+    Ok(Json(nodes.map(|node| StoredMessage::of(node)).collect()))
+}
+
+pub(crate) async fn message(
+    State(operations): State<Operations>,
+    Path((chat, message)): Path<(String, String)>,
+) -> Answer<StoredMessage> {
+    let (chat, id) = (operations.chat_ref(&chat), MessageId::from(message));
+    let found = operations.store().history().messages(&chat, std::slice::from_ref(&id)).await?;
+    let node = found.into_iter().flatten().next();
+    let node = node.ok_or_else(|| context_runtime::Error::not_found("message", "message", &id))?;
+    Ok(Json(StoredMessage::of(&node.node)))
+}
+
+pub(crate) async fn outline(
+    State(operations): State<Operations>,
+    Path(chat): Path<String>,
+    Query(slice): Query<Slice>,
+) -> Answer<Vec<TurnHead>> {
+    let view = operations.branch(&chat, slice.branch.as_deref()).await?;
+    Ok(Json(view.outline(slice.from, slice.count.unwrap_or(PAGE).min(LARGEST_PAGE))))
+}
+
+/// The nearest row, from `from` on, in which a tool call failed.
+pub(crate) async fn next_failure(
+    State(operations): State<Operations>,
+    Path(chat): Path<String>,
+    Query(slice): Query<Slice>,
+) -> Answer<Option<usize>> {
+    let view = operations.branch(&chat, slice.branch.as_deref()).await?;
+    let found = tokio::task::spawn_blocking(move || {
+        let failed = |node: &Node| {
+            node.message().is_ok_and(|message| {
+                let mut parts = message.parts.iter();
+                parts.any(|part| matches!(part, Part::ToolResult(result) if result.is_error))
+            })
+        };
+        let has_failed = |at: &usize| {
+            view.row(*at).is_some_and(|row| failed(row.node) || row.results().any(|it| failed(it)))
+        };
+        match slice.back {
+            false => (slice.from..view.rows()).find(has_failed),
+            true => (0..slice.from.saturating_add(1).min(view.rows())).rev().find(has_failed),
+        }
+    });
+    Ok(Json(found.await?))
+}
+
+pub(crate) async fn tree(
+    State(operations): State<Operations>,
+    Path(chat): Path<String>,
+) -> Answer<BranchTree> {
+    Ok(Json(operations.tree(&chat).await?))
+}
+
+pub(crate) async fn act(
+    State(operations): State<Operations>,
+    Path(chat): Path<String>,
+    Json(action): Json<Action>,
+) -> Answer<ActionDone> {
+    Ok(Json(operations.act(&chat, action).await?))
+}
+
+/// The states of a chat as they follow each other, the present one first. A chat that is gone ends
+/// the events.
+pub(crate) async fn events(
+    State(operations): State<Operations>,
+    Path(chat): Path<String>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, OperationError> {
+    let first = operations.chat_state(&chat).await?;
+    let start = (operations, chat, Some(first), None::<ChatVersion>);
+    let states =
+        futures_util::stream::unfold(start, |(operations, chat, first, before)| async move {
+            let mut first = first;
+            loop {
+                let state = match first.take() {
+                    Some(state) => state,
+                    None => {
+                        tokio::time::sleep(LOOK).await;
+                        // A store that does not answer may do so the next time.
+                        match operations.chat_state(&chat).await {
+                            Ok(state) => state,
+                            Err(error) if error.status().as_u16() == 404 => return None,
+                            Err(_) => continue,
+                        }
+                    }
+                };
+                if before.as_ref() != Some(&state) {
+                    let event = Event::default().event("state").json_data(&state);
+                    // A state is plain data, which has a JSON form.
+                    let event = event.unwrap_or_default();
+                    return Some((Ok(event), (operations, chat, None, Some(state))));
+                }
+            }
+        });
+    Ok(Sse::new(states).keep_alive(KeepAlive::default()))
+}

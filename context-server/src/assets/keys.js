@@ -1,0 +1,61 @@
+// The keyboard. Keys do nothing while somebody types.
+import { all, isTyping, one, root } from "./dom.js";
+import { showHelp } from "./dialogs.js";
+import { rowMenu } from "./actions.js";
+
+let pending = "";
+
+/** Follows the tab of a view. */
+function view(name) {
+  all(".tabs a").find((tab) => tab.title.startsWith(name))?.click();
+}
+
+function fold(row, open) {
+  for (const details of all("details", row)) if (!details.parentElement.closest("details")) details.open = open;
+}
+
+/** Changes between light and dark. */
+export function changeTheme() {
+  const html = document.documentElement;
+  html.dataset.theme = html.dataset.theme === "dark" ? "light" : "dark";
+  try { localStorage.setItem("context-theme", html.dataset.theme); } catch { /* storage is off */ }
+}
+
+/** Moves through the rows of a table or a list of links. */
+function stepLinks(by) {
+  const links = all("table.chats tbody tr:not([hidden]) td.name a, .hits a, .tree .branch a, .steps [data-step]");
+  const at = links.indexOf(document.activeElement);
+  links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
+}
+
+export function listen(rows, commands) {
+  const run = {
+    j: () => (rows ? rows.step(1) : stepLinks(1)), k: () => (rows ? rows.step(-1) : stepLinks(-1)),
+    h: () => current() && fold(current(), false), l: () => current() && fold(current(), true),
+    o: () => current() && fold(current(), !all("details", current()).some((one) => one.open)),
+    ".": () => current() && rowMenu(current(), one("[data-do=menu]", current())),
+    e: () => commands.failure?.(1), E: () => commands.failure?.(-1),
+    "[": () => commands.sibling?.(-1), "]": () => commands.sibling?.(1),
+    G: () => rows?.end(), "g g": () => rows?.show(0),
+    s: () => commands.sent?.(current()), b: () => view("Branches"), c: () => view("Chat"), r: () => view("Run"), p: () => view("Prompt"),
+    "/": () => { const field = one(".find input[type=search]"); field.focus(); field.select(); },
+    "g c": () => location.assign(`${root()}/`), "g m": () => location.assign(`${root()}/memory`),
+    t: changeTheme, "?": showHelp,
+  };
+  const current = () => (rows?.current === undefined ? null : rows.elements.get(rows.current));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && isTyping(event.target)) { event.target.blur(); return; }
+    if ((event.ctrlKey || event.metaKey) && event.key === "f" && rows && !rows.isWhole && !isTyping(event.target)) {
+      // The browser would search what is drawn only. Pressed again within the field, it does.
+      event.preventDefault();
+      run["/"]();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || one("dialog[open]")) return;
+    const key = pending === "g" && run[`g ${event.key}`] ? `g ${event.key}` : event.key;
+    pending = event.key === "g" && pending !== "g" ? "g" : "";
+    if (!run[key]) return;
+    event.preventDefault();
+    run[key]();
+  });
+}

@@ -1,0 +1,96 @@
+// Starts what a page needs.
+import { fetchJson, main, one, root, say, sayTimes } from "./dom.js";
+import { Rows } from "./rows.js";
+import { showHelp } from "./dialogs.js";
+import { branchAction, rowMenu } from "./actions.js";
+import { changeTheme, listen } from "./keys.js";
+import { follow } from "./live.js";
+import { drawOutline, filterChats, watchFacts } from "./lists.js";
+
+let rows = null;
+
+function address(row) {
+  const url = new URL(location.href);
+  url.searchParams.set("at", row.dataset.id);
+  url.searchParams.delete("turn");
+  history.replaceState(null, "", url);
+}
+
+async function startChat(view) {
+  const data = view.dataset;
+  const query = data.query ? `${data.query}&` : "?";
+  const load = async (from, count) => {
+    const answer = await fetch(`${data.rows}${query}from=${from}&count=${count}`);
+    if (!answer.ok) throw new Error(answer.statusText);
+    return answer.text();
+  };
+  rows = new Rows({ view, list: one(".list", view), total: Number(data.total), chunk: Number(data.chunk), load });
+  const mark = drawOutline((row) => rows.show(row));
+  const seen = () => {
+    const row = rows.elements.get(rows.isWhole ? rows.firstInSight() : rows.anchor.row);
+    if (row?.dataset.turn) mark?.(Number(row.dataset.turn));
+  };
+  view.addEventListener("scroll", () => requestAnimationFrame(seen), { passive: true });
+  view.addEventListener("focusin", (event) => {
+    const row = event.target.closest?.(".row");
+    if (!row?.dataset.id) return;
+    if (Number(row.dataset.row) !== rows.current) rows.mark(Number(row.dataset.row), false);
+    address(row);
+  });
+  view.addEventListener("click", (event) => {
+    const row = event.target.closest(".row");
+    if (row?.dataset.id && !event.target.closest("a, button, summary")) { rows.mark(Number(row.dataset.row), false); address(row); }
+  });
+  await rows.start(Number(data.first), data.at === undefined ? undefined : Number(data.at));
+  seen();
+  follow(rows);
+}
+
+const commands = {
+  async failure(by) {
+    const { api, query } = main().dataset;
+    const from = (rows.current ?? -1) + by;
+    const url = `${api}failure${query ? `${query}&` : "?"}from=${Math.max(0, from)}&back=${by < 0}`;
+    const row = await fetchJson(url).catch(() => null);
+    if (row === null) say(by > 0 ? "No failure after this row." : "No failure before this row.");
+    else rows.show(row);
+  },
+  async sibling(by) {
+    const row = rows.elements.get(rows.current);
+    if (!row) return;
+    commands.tree ??= fetchJson(`${main().dataset.api}tree`);
+    const { siblings } = await commands.tree;
+    const group = siblings[row.dataset.id];
+    if (!group) { say("This message has no sibling on another branch."); return; }
+    const next = group[(group.indexOf(row.dataset.id) + by + group.length) % group.length];
+    location.assign(`?at=${encodeURIComponent(next)}`);
+  },
+  sent(row) {
+    const chat = main()?.dataset.chat;
+    if (!chat) return;
+    const message = row?.dataset.kind === "assistant" ? `?message=${encodeURIComponent(row.dataset.id)}` : "";
+    location.assign(`${root()}/chats/${encodeURIComponent(chat)}/sent${message}`);
+  },
+};
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-do], [data-act]");
+  if (!button) return;
+  if (button.dataset.act) branchAction(button);
+  else if (button.dataset.do === "theme") changeTheme();
+  else if (button.dataset.do === "help") showHelp();
+  else if (button.dataset.do === "menu") rowMenu(button.closest(".row"), button);
+});
+document.addEventListener("change", (event) => {
+  if (event.target.dataset.do === "branch") location.assign(`?branch=${encodeURIComponent(event.target.value)}`);
+});
+
+sayTimes();
+const said = sessionStorage.getItem("context-said");
+if (said) { sessionStorage.removeItem("context-said"); say(said); }
+watchFacts();
+filterChats();
+const view = main();
+const started = view?.dataset.view === "chat" ? startChat(view) : Promise.resolve();
+listen(rows, commands);
+started.then(() => { document.documentElement.dataset.ready = "yes"; });

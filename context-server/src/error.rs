@@ -1,0 +1,90 @@
+//! Errors of operations, and their form as problem details (RFC 9457).
+
+use axum::Json;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use context_runtime::ErrorKind;
+use serde::Serialize;
+
+/// An error of an operation.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperationError {
+    /// A store refused or failed.
+    #[error(transparent)]
+    Store(#[from] context_runtime::Error),
+    /// A value of the request is not valid.
+    #[error("{name}: {problem}")]
+    Invalid {
+        /// The parameter.
+        name: &'static str,
+        /// The problem with its value.
+        problem: std::borrow::Cow<'static, str>,
+    },
+    /// The inspector was opened read-only.
+    #[error("this inspector is read-only: nothing can be changed")]
+    ReadOnly,
+    /// The store lacks an ability that the operation needs.
+    #[error("this store has no {ability}")]
+    Missing {
+        /// The ability.
+        ability: &'static str,
+    },
+    /// The work of a request ended with a panic. A fault of this program.
+    #[error("the request could not be worked on: {0}")]
+    Failed(#[from] tokio::task::JoinError),
+}
+
+impl OperationError {
+    /// Creates the error of an invalid value.
+    pub(crate) fn invalid(
+        name: &'static str,
+        problem: impl Into<std::borrow::Cow<'static, str>>,
+    ) -> Self {
+        Self::Invalid { name, problem: problem.into() }
+    }
+
+    /// Returns the status of the HTTP answer.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Store(error) => match error.kind() {
+                ErrorKind::NotFound => StatusCode::NOT_FOUND,
+                ErrorKind::Conflict => StatusCode::CONFLICT,
+                ErrorKind::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+                ErrorKind::Unsupported => StatusCode::NOT_IMPLEMENTED,
+                ErrorKind::Unavailable | ErrorKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
+                ErrorKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
+                _ => StatusCode::INTERNAL_SERVER_ERROR,
+            },
+            Self::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::ReadOnly => StatusCode::FORBIDDEN,
+            Self::Missing { .. } => StatusCode::NOT_IMPLEMENTED,
+            Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Returns the problem as an object.
+    pub(crate) fn problem(&self) -> Problem {
+        let status = self.status();
+        Problem {
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            detail: self.to_string(),
+        }
+    }
+}
+
+/// Problem details of an answer.
+#[derive(Debug, Serialize)]
+pub(crate) struct Problem {
+    title: &'static str,
+    status: u16,
+    pub(crate) detail: String,
+}
+
+impl IntoResponse for OperationError {
+    fn into_response(self) -> Response {
+        let kind = [(header::CONTENT_TYPE, "application/problem+json")];
+        (self.status(), kind, Json(self.problem())).into_response()
+    }
+}

@@ -1,0 +1,134 @@
+//! The frame of every page: head, bar, views of a chat.
+
+use maud::{DOCTYPE, Markup, html};
+
+use crate::links::{Links, encode};
+
+/// The view that a page belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tab {
+    None,
+    Chat,
+    Branches,
+}
+
+/// The views of a chat: tab, path, name, and key.
+const TABS: [(Tab, &str, &str, &str); 2] =
+    [(Tab::Chat, "", "Chat", "c"), (Tab::Branches, "branches", "Branches", "b")];
+
+/// The frame of a page.
+pub(crate) struct Shell<'a> {
+    links: &'a Links,
+    title: &'a str,
+    tab: Tab,
+    chat: Option<(&'a str, Option<&'a str>)>,
+    words: &'a str,
+}
+
+impl<'a> Shell<'a> {
+    pub(crate) fn new(links: &'a Links, title: &'a str, tab: Tab) -> Self {
+        Self { links, title, tab, chat: None, words: "" }
+    }
+
+    /// Sets the chat of the page and its branch, if it is not the active one.
+    pub(crate) fn chat(mut self, chat: &'a str, branch: Option<&'a str>) -> Self {
+        self.chat = Some((chat, branch));
+        self
+    }
+
+    /// Sets the words in the search field.
+    pub(crate) fn words(mut self, words: &'a str) -> Self {
+        self.words = words;
+        self
+    }
+
+    /// Returns the page.
+    pub(crate) fn page(&self, body: &Markup) -> Markup {
+        let links = self.links;
+        html! {
+            (DOCTYPE)
+            html lang="en" data-root=(links.to("")) {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) " · context" }
+                    link rel="icon" href="data:,";
+                    link rel="stylesheet" href=(links.to("/assets/page.css"));
+                    script src=(links.to("/assets/theme.js")) {}
+                    script type="module" src=(links.to("/assets/page.js")) {}
+                }
+                body {
+                    a class="skip" href="#main" { "Skip to content" }
+                    (self.bar())
+                    (body)
+                    div id="toast" role="status" aria-live="polite" {}
+                }
+            }
+        }
+    }
+
+    fn bar(&self) -> Markup {
+        let links = self.links;
+        html! {
+            header class="bar" {
+                a class="home" href=(links.to("/")) title="All chats (g c)" {
+                    span class="mark" aria-hidden="true" { "❯" } span { "context" }
+                }
+                @if let Some((chat, branch)) = self.chat {
+                    span class="title" title=(self.title) { bdi { (self.title) } }
+                    nav class="tabs" aria-label="Views of this chat" {
+                        @for (tab, path, name, key) in TABS {
+                            a href={ (links.chat(chat, path)) (query(branch)) }
+                                title={ (name) " (" (key) ")" }
+                                aria-current=[(tab == self.tab).then_some("page")] { (name) }
+                        }
+                    }
+                }
+                form class="find" role="search" action=(links.to("/search")) {
+                    @if let Some((chat, _)) = self.chat {
+                        input type="hidden" name="chat" value=(chat);
+                    }
+                    input type="search" name="q" value=(self.words) placeholder="Search  /"
+                        aria-label="Search messages" autocomplete="off";
+                }
+                button type="button" class="icon" data-do="theme" title="Light or dark"
+                    aria-label="Light or dark" { "◐" }
+                button type="button" class="icon" data-do="help" title="Keys (?)"
+                    aria-label="Keys" { "?" }
+            }
+        }
+    }
+}
+
+/// Returns the query that names a branch.
+pub(crate) fn query(branch: Option<&str>) -> String {
+    branch.map(|branch| format!("?branch={}", encode(branch))).unwrap_or_default()
+}
+
+/// Returns a number with thin groups of three digits.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns a time for a `time` element: the whole, which scripts show as people say it.
+pub(crate) fn time(at: context_runtime::Timestamp) -> Markup {
+    let shown = jiff::Timestamp::from_microsecond(at.as_micros());
+    html! {
+        @match shown {
+            Ok(shown) => {
+                @let shown = shown.to_string();
+                time datetime=(shown) { (shown.get(..16).unwrap_or(&shown).replace('T', " ")) }
+            }
+            Err(_) => time { "–" },
+        }
+    }
+}

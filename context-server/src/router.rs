@@ -1,0 +1,49 @@
+//! The addresses.
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
+use axum::routing::{get, post};
+
+use crate::access::{Access, guard};
+use crate::{Operations, api, assets, pages};
+
+/// The largest body of a request in bytes.
+const LARGEST_BODY: usize = 4 * 1024 * 1024;
+
+/// Returns the pages and the HTTP API of the inspector, for requests of this machine: those that
+/// name another host are refused, as are changes from pages of other sites. See [`router_with`] for
+/// other rules.
+///
+/// Mount it with [`Router::nest`], beside a running agent; pages then show its chats as they grow.
+pub fn router(operations: impl Into<Operations>) -> Router {
+    router_with(operations, Access::loopback())
+}
+
+/// Returns the pages and the HTTP API of the inspector, with these rules of access.
+pub fn router_with(operations: impl Into<Operations>, access: Access) -> Router {
+    let api = Router::new()
+        .route("/chats", get(api::chats))
+        .route("/search", get(api::search))
+        .route("/chats/{chat}", get(api::chat))
+        .route("/chats/{chat}/facts", get(api::facts))
+        .route("/chats/{chat}/messages", get(api::messages))
+        .route("/chats/{chat}/messages/{message}", get(api::message))
+        .route("/chats/{chat}/outline", get(api::outline))
+        .route("/chats/{chat}/failure", get(api::next_failure))
+        .route("/chats/{chat}/tree", get(api::tree))
+        .route("/chats/{chat}/actions", post(api::act))
+        .route("/chats/{chat}/events", get(api::events));
+    Router::new()
+        .route("/", get(pages::chats))
+        .route("/search", get(pages::search))
+        .route("/chats/{chat}", get(pages::chat))
+        .route("/chats/{chat}/rows", get(pages::rows))
+        .route("/chats/{chat}/branches", get(pages::branches))
+        .route("/assets/{name}", get(assets::asset))
+        .nest("/api/v1", api)
+        .fallback(pages::not_found)
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(middleware::from_fn_with_state(access, guard))
+        .with_state(operations.into())
+}

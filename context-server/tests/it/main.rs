@@ -1,0 +1,5 @@
+//! Tests of the inspector: its pages and API without a socket, and in a browser.
+
+mod access;
+mod pages;
+mod site;

@@ -1,0 +1,160 @@
+//! The pages as a browser gets them.
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use context_runtime::{Message, Part, Role, assistant, user};
+use context_server::Operations;
+use serde_json::json;
+use tower::ServiceExt;
+
+use crate::site::Site;
+
+/// A text that would do something as markup, in an attribute, as an address or as a program.
+const HOSTILE: &str =
+    "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg onload=alert(1)>";
+
+fn message(role: Role, parts: impl IntoIterator<Item = Part>) -> context_runtime::Fragment {
+    context_runtime::Fragment::from(Message::new(role, parts))
+}
+
+#[tokio::test]
+async fn a_call_is_joined_to_its_result() {
+    let site = Site::new().await;
+    let call = Part::tool_call("c1", "get_reservation", json!({"reservation_id": "EHGLP3"}));
+    site.say(
+        "lisbon",
+        [
+            user("Cancel it."),
+            message(Role::Assistant, [call]),
+            message(Role::Tool, [Part::tool_result("c1", r#"{"cabin":"basic_economy"}"#)]),
+            assistant("Done."),
+        ],
+    )
+    .await;
+    let page = site.page("/chats/lisbon").await;
+    assert_eq!(page.matches("<article").count(), 3, "the result is part of the row of its call");
+    for text in ["get_reservation", "EHGLP3", "basic_economy", "Done."] {
+        assert!(page.contains(text), "{text}");
+    }
+    let facts = site.page("/api/v1/chats/lisbon/facts").await;
+    assert!(facts.contains(r#""calls":1,"failures":0"#), "{facts}");
+}
+
+#[tokio::test]
+async fn content_is_text_wherever_it_stands() {
+    let site = Site::new().await;
+    let chat = HOSTILE;
+    let call = Part::tool_call(HOSTILE, HOSTILE, json!({HOSTILE: HOSTILE, "command": HOSTILE}));
+    let markdown = "[a](javascript:alert(1)) ![b](http://tracker.example/x.png) <javascript:alert(1)>\n\n\
+                    ```<script>\n</code></pre><script>alert(1)</script>\n```\n\n<div onclick=alert(1)>";
+    let engine = site
+        .say(
+            chat,
+            [
+                user(HOSTILE),
+                user(markdown),
+                message(Role::Assistant, [Part::text(HOSTILE), call]),
+                message(Role::Tool, [Part::tool_result(HOSTILE, HOSTILE)]),
+                message(Role::Tool, [Part::tool_result("of nothing", markdown)]),
+            ],
+        )
+        .await;
+    drop(engine);
+    let encoded = context_server::encode(chat);
+    let mut pages = Vec::new();
+    for path in [
+        "/",
+        &format!("/chats/{encoded}"),
+        &format!("/chats/{encoded}/branches"),
+        "/search?q=%3Cscript%3E",
+    ] {
+        pages.push(site.page(path).await);
+    }
+    pages.push(
+        site.get(&format!("/chats/{}", context_server::encode("<script>alert(1)</script>")))
+            .await
+            .1,
+    );
+    for page in &pages {
+        let lower = page.to_lowercase();
+        // The page's own scripts have an address; nothing else may be one, or handle an event.
+        assert_eq!(
+            lower.matches("<script").count(),
+            lower.matches("<script src=").count()
+                + lower.matches("<script type=\"module\" src=").count()
+        );
+        for bad in ["<img src=x", "<svg onload", "<div onclick", "href=\"javascript:", "src=\"http"]
+        {
+            assert!(!lower.contains(bad), "{bad} in {page}");
+        }
+    }
+    assert!(pages[1].contains("[image: http://tracker.example/x.png]"));
+}
+
+#[tokio::test]
+async fn rows_come_in_chunks_and_a_message_has_an_address() {
+    let site = Site::new().await;
+    let messages = (0..200).map(|n| user(format!("Question {n}")).with_id(format!("m{n}")));
+    site.say("long", messages).await;
+    let page = site.page("/chats/long?at=m150").await;
+    assert!(page.contains("data-at=\"150\"") && page.contains("Question 150"));
+    assert!(!page.contains(">Question 0<"));
+    let rows = site.page("/chats/long/rows?from=190&count=30").await;
+    assert_eq!(rows.matches("<article").count(), 10);
+    let outline = site.page("/api/v1/chats/long/outline?from=199&count=10").await;
+    assert!(outline.contains(r#""turn":200,"row":199,"message":"m199","preview":"Question 199""#));
+    let (status, body) = site.get("/chats/long?at=nowhere").await;
+    assert_eq!(status, 404);
+    assert!(body.contains("nowhere"), "{body}");
+}
+
+#[tokio::test]
+async fn what_is_added_is_seen_and_actions_change_the_chat() {
+    let site = Site::new().await;
+    let m = |text: &str, id: &str| user(text).with_id(id.to_owned());
+    site.say("lisbon", [m("One", "m1"), m("Two", "m2"), m("Three", "m3")]).await;
+    assert!(site.page("/api/v1/chats/lisbon").await.contains("\"rows\":3"));
+    site.say("lisbon", [m("Four", "m4")]).await;
+    assert!(site.page("/api/v1/chats/lisbon").await.contains("\"rows\":4"));
+
+    let act = async |action: serde_json::Value| {
+        let (status, body) = site.post("/api/v1/chats/lisbon/actions", action).await;
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str::<serde_json::Value>(&body).unwrap()
+    };
+    let edited = act(json!({"action": "edit", "message": "m2", "text": "Two, later"})).await;
+    assert_eq!(edited["branch"], "main-v2");
+    let page = site.page("/chats/lisbon").await;
+    assert!(page.contains("Two, later") && !page.contains("Three"));
+    let tree = site.page("/chats/lisbon/branches").await;
+    assert!(tree.contains("main-v2") && tree.contains("after message 1"), "{tree}");
+    let siblings = site.page("/api/v1/chats/lisbon/tree").await;
+    assert!(siblings.contains(&format!("\"m2\":[\"m2\",{}]", edited["message"])), "{siblings}");
+
+    act(json!({"action": "switch", "branch": "main"})).await;
+    act(json!({"action": "redact", "message": "m2"})).await;
+    assert!(!site.page("/chats/lisbon?branch=main").await.contains("Two<"));
+    act(json!({"action": "checkpoint", "message": "m3", "name": "here"})).await;
+    assert!(site.page("/chats/lisbon/branches").await.contains("here"));
+    let forked = act(json!({"action": "fork", "message": "m1", "to": "other"})).await;
+    assert_eq!(forked["chat"], "other");
+    assert!(site.page("/chats/other").await.contains("One"));
+}
+
+#[tokio::test]
+async fn it_can_be_mounted_below_a_path() {
+    let site = Site::new().await;
+    site.say("lisbon", [user("Two tickets.")]).await;
+    let inspector = context_server::router(Operations::new(site.store.clone()).user("ada"));
+    let application = Router::new().nest("/inspector", inspector);
+    for path in ["/inspector", "/inspector/chats/lisbon"] {
+        let request = Request::get(path).header("host", "localhost").body(Body::empty()).unwrap();
+        let answer = application.clone().oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        let body = axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        let body = String::from_utf8_lossy(&body);
+        assert!(body.contains("href=\"/inspector/assets/page.css\""), "{body}");
+        assert!(!body.contains("href=\"/chats"), "{body}");
+    }
+}
