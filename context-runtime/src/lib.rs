@@ -240,6 +240,7 @@
 //! | [`provider_rules`] | whether a provider accepts a body or a request |
 //! | [`secrets`] | finding and masking secrets |
 //! | [`transcript`] | files of other programs: Claude Code, Codex, Gemini CLI, Pi, opencode, OpenHands, ChatGPT, Claude.ai, Pydantic AI, goose, llm, SWE-agent, ToolBench, lists of messages |
+//! | [`provenance`] | the messages from which the data in an answer came |
 //! | [`removal`] | removing content with everything derived from it, and finding the copies that remain |
 //! | [`workspace`] | snapshots of the files that an agent works on |
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
@@ -309,6 +310,7 @@ mod message_graph;
 pub mod model;
 mod observer;
 mod plugins;
+pub mod provenance;
 mod recovery;
 mod registry;
 pub mod removal;

@@ -71,6 +71,7 @@ mod pins;
 mod prompt;
 #[cfg(feature = "tokens")]
 mod prompt_cache;
+mod provenance;
 #[cfg(all(feature = "tokens", feature = "snip", feature = "anthropic"))]
 mod provider_clearing;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
