@@ -241,6 +241,7 @@
 //! | [`secrets`] | finding and masking secrets |
 //! | [`transcript`] | files of other programs: Claude Code, Codex, Gemini CLI, Pi, opencode, OpenHands, ChatGPT, Claude.ai, Pydantic AI, goose, llm, SWE-agent, ToolBench, lists of messages |
 //! | [`provenance`] | the messages from which the data in an answer came |
+//! | [`sent`] | the requests of a chat, recomputed, with the reason for each piece |
 //! | [`removal`] | removing content with everything derived from it, and finding the copies that remain |
 //! | [`workspace`] | snapshots of the files that an agent works on |
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
@@ -319,6 +320,8 @@ mod report;
 mod rescale;
 mod retention;
 mod runtime;
+#[cfg(feature = "tokens")]
+pub mod sent;
 pub mod store;
 pub mod streams;
 mod system;

@@ -127,6 +127,16 @@ mod runtime_kit;
 mod runtime_prepare;
 #[cfg(feature = "tokens")]
 mod runtime_recall;
+#[cfg(all(
+    feature = "anthropic",
+    feature = "openai",
+    feature = "gemini",
+    feature = "tokens",
+    feature = "microcompact",
+    feature = "snip",
+    feature = "truncate-head"
+))]
+mod sent;
 #[cfg(all(feature = "postgres", feature = "redis"))]
 mod servers;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use context_core::history::{HistoryRewrite, RecoveryDecision, SummaryError, SummaryTask};
-use context_core::model::Usage;
+use context_core::model::{TokenCounter, Usage};
 use context_core::runtime::{
     CaptureTurnInput, ModelContext, PrepareInput, RecoveryInput, ToolResultInput, ToolResultOutput,
 };
@@ -75,6 +75,11 @@ impl DefaultContextRuntime {
     /// Returns the observers of this runtime as one, for [`ModelCall`](crate::ModelCall::observer).
     pub fn observer(&self) -> Arc<dyn Observer> {
         Arc::new(self.parts.observers.clone())
+    }
+
+    /// Returns the counter of the builder's model, before calibration.
+    pub(crate) fn default_counter(&self) -> Arc<dyn TokenCounter> {
+        self.counters.of(&self.parts, None).counter
     }
 
     /// Returns the session of a chat, unless its user is not served.

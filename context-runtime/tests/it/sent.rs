@@ -1,0 +1,4 @@
+//! Requests recomputed afterwards: equal to what was sent, each piece accounted for, and each broken
+//! prefix named with its reason.
+
+mod live;
