@@ -69,7 +69,7 @@ pub use cost::InputCost;
 pub use diff::{ChangeOfPieces, PieceChange, RequestDiff};
 pub use error::ReplayError;
 pub use options::ReplayOptions;
-pub use pieces::{Fate, Piece, PieceKind};
+pub use pieces::{Fate, PieceKind, RequestPiece};
 pub use plans::CutInForce;
 pub use replay::RequestReplay;
 pub use report::{RequestOrigin, RequestReport, SavedTokens};

@@ -8,7 +8,7 @@ use context_core::MessageId;
 use serde::Serialize;
 
 use super::compare::BreakCause;
-use super::pieces::{Fate, Piece, PieceKind};
+use super::pieces::{Fate, PieceKind, RequestPiece};
 use super::reasons::grouped;
 use super::report::RequestReport;
 
@@ -84,7 +84,7 @@ impl RequestDiff {
         let shared = leading.map(|change| change.tokens_after).sum();
         let first = changes.iter().find(|change| !is_same(change));
         let has_all = first.is_none_or(|first| first.before.is_empty() && is_end(&changes));
-        let next = |pieces: &[Piece], at: Option<&usize>| {
+        let next = |pieces: &[RequestPiece], at: Option<&usize>| {
             at.and_then(|at| pieces.get(*at)?.message.clone())
         };
         let message = first.filter(|_| !has_all).and_then(|first| {
@@ -139,14 +139,16 @@ fn is_end(changes: &[PieceChange]) -> bool {
 fn cause(diff: &RequestDiff, before: &RequestReport, after: &RequestReport) -> BreakCause {
     let first = diff.changes.iter().find(|change| change.change != ChangeOfPieces::Same);
     let was = first.and_then(|first| before.pieces.get(*first.before.first()?));
-    let is = first.and_then(|first| after.pieces.get(*first.after.first()?));
+    let leading = diff.changes.first().filter(|first| first.change == ChangeOfPieces::Same);
+    let begin = leading.and_then(|leading| leading.after.last()).map_or(0, |last| last + 1);
+    let is = after.pieces.get(begin..).unwrap_or_default().iter().find(|piece| piece.is_sent());
     match was.or(is).map(|piece| piece.kind) {
         Some(PieceKind::System | PieceKind::Instructions) => return BreakCause::SystemPrompt,
         Some(PieceKind::Tools) => return BreakCause::Tools,
         _ => {}
     }
     let now = was.and_then(|was| after.piece(was.message.as_ref()?)).or(is);
-    let cut = |piece: &Piece| {
+    let cut = |piece: &RequestPiece| {
         let policy = piece.policy.clone()?;
         Some(BreakCause::Cut { policy, request: piece.request })
     };
@@ -173,7 +175,7 @@ enum Key<'p> {
     Made(String),
 }
 
-fn keys(pieces: &[Piece]) -> Vec<(usize, Key<'_>)> {
+fn keys(pieces: &[RequestPiece]) -> Vec<(usize, Key<'_>)> {
     let mut of_kind: HashMap<PieceKind, usize> = HashMap::new();
     let sent = pieces.iter().enumerate().filter(|(_, piece)| piece.is_sent());
     sent.map(|(at, piece)| {
@@ -191,7 +193,7 @@ fn keys(pieces: &[Piece]) -> Vec<(usize, Key<'_>)> {
     .collect()
 }
 
-fn is_same(a: &Piece, b: &Piece) -> bool {
+fn is_same(a: &RequestPiece, b: &RequestPiece) -> bool {
     let messages = match (&a.sent, &b.sent) {
         (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
         (None, None) => true,
@@ -201,7 +203,7 @@ fn is_same(a: &Piece, b: &Piece) -> bool {
 }
 
 /// Returns the changes between the pieces that two requests sent.
-fn changes(before: &[Piece], after: &[Piece]) -> Vec<PieceChange> {
+fn changes(before: &[RequestPiece], after: &[RequestPiece]) -> Vec<PieceChange> {
     let (old, new) = (keys(before), keys(after));
     let positions: HashMap<&Key<'_>, usize> =
         new.iter().enumerate().map(|(at, (_, key))| (key, at)).collect();
@@ -229,8 +231,8 @@ fn changes(before: &[Piece], after: &[Piece]) -> Vec<PieceChange> {
 }
 
 struct Runs<'p> {
-    before: &'p [Piece],
-    after: &'p [Piece],
+    before: &'p [RequestPiece],
+    after: &'p [RequestPiece],
     changes: Vec<PieceChange>,
 }
 
@@ -246,8 +248,9 @@ impl Runs<'_> {
             });
         }
         let Some(run) = self.changes.last_mut() else { return };
-        let tokens =
-            |pieces: &[Piece], at: usize| pieces.get(at).map_or(0, |piece| piece.tokens.tokens());
+        let tokens = |pieces: &[RequestPiece], at: usize| {
+            pieces.get(at).map_or(0, |piece| piece.tokens.tokens())
+        };
         if let Some(at) = before {
             run.before.push(at);
             run.tokens_before = run.tokens_before.saturating_add(tokens(self.before, at));

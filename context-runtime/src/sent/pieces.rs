@@ -57,7 +57,7 @@ pub enum Fate {
 /// A piece of a request, or a message that was left out of it.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct Piece {
+pub struct RequestPiece {
     /// The kind.
     pub kind: PieceKind,
     /// What became of it.
@@ -100,7 +100,7 @@ pub struct Piece {
     pub prompt: Option<String>,
 }
 
-impl Piece {
+impl RequestPiece {
     /// Returns the text as it was sent. Empty for what was left out.
     pub fn text(&self) -> Cow<'_, str> {
         match (&self.prompt, &self.sent) {
@@ -211,13 +211,13 @@ pub(super) struct PieceSource<'a> {
 
 impl PieceSource<'_> {
     /// Returns the pieces.
-    pub(super) fn pieces(&self, repaired: &RepairedHistory) -> Vec<Piece> {
+    pub(super) fn pieces(&self, repaired: &RepairedHistory) -> Vec<RequestPiece> {
         let mut pieces = self.front();
         let request = &self.prepared.context.request;
         let mut left_out = self.left_out_messages(repaired).into_iter().peekable();
         let listed = left_out.len().saturating_sub(self.left_out);
         let mut index = 0;
-        let mut flush = |before: Option<u32>, pieces: &mut Vec<Piece>| {
+        let mut flush = |before: Option<u32>, pieces: &mut Vec<RequestPiece>| {
             while let Some(removal) =
                 left_out.next_if(|removal| before.is_none_or(|before| removal.position < before))
             {
@@ -242,22 +242,23 @@ impl PieceSource<'_> {
     }
 
     /// Returns the pieces before the messages.
-    fn front(&self) -> Vec<Piece> {
+    fn front(&self) -> Vec<RequestPiece> {
         let context = &self.prepared.context;
         let request = &context.request;
         let system = request.system.len().saturating_sub(self.instructions);
         let prompt = request.system.iter().enumerate().map(|(at, text)| {
             let kind = if at < system { PieceKind::System } else { PieceKind::Instructions };
             let tokens = self.counter.count(&text.text);
-            let mut piece = Piece::new(kind, Fate::Kept, tokens, reasons::front(kind).to_owned());
+            let mut piece =
+                RequestPiece::new(kind, Fate::Kept, tokens, reasons::front(kind).to_owned());
             (piece.before, piece.prompt) = (tokens, Some(text.text.clone()));
             piece
         });
-        let mut pieces: Vec<Piece> = prompt.collect();
+        let mut pieces: Vec<RequestPiece> = prompt.collect();
         if !request.tools.is_empty() || request.output.is_some() {
             let tokens = context.breakdown.tools;
             let reason = reasons::tools(request.tools.len(), request.output.is_some());
-            let mut piece = Piece::new(PieceKind::Tools, Fate::Kept, tokens, reason);
+            let mut piece = RequestPiece::new(PieceKind::Tools, Fate::Kept, tokens, reason);
             (piece.before, piece.prompt) = (tokens, Some(text_of_tools(request)));
             pieces.push(piece);
         }
@@ -269,14 +270,14 @@ impl PieceSource<'_> {
         sent: &Arc<Message>,
         repaired: &Arc<Message>,
         shown: Option<&Shown>,
-    ) -> Piece {
+    ) -> RequestPiece {
         let tokens = self.counter.count_shared(repaired);
         let kind = match () {
             () if sent.is_checkpoint() => PieceKind::Checkpoint,
             () if sent.is_gap() || shown.is_none() => PieceKind::Placeholder,
             () => PieceKind::Message,
         };
-        let mut piece = Piece::new(kind, Fate::Kept, tokens, String::new());
+        let mut piece = RequestPiece::new(kind, Fate::Kept, tokens, String::new());
         (piece.messages, piece.role) = (1, Some(sent.role));
         piece.sent = Some(Arc::clone(sent));
         let Some(shown) = shown else {
@@ -346,7 +347,7 @@ impl PieceSource<'_> {
     }
 
     /// Adds a left-out message. Old ones are counted roughly and together.
-    fn add_left_out(&self, removal: &Removal<'_>, is_old: bool, pieces: &mut Vec<Piece>) {
+    fn add_left_out(&self, removal: &Removal<'_>, is_old: bool, pieces: &mut Vec<RequestPiece>) {
         let policy = removal.cut.map(|cut| cut.name().to_owned());
         let request = removal.cut.and_then(|cut| cut.request);
         let node = removal.node;
@@ -363,7 +364,8 @@ impl PieceSource<'_> {
                 return;
             }
             let reason = reasons::left_out(removal, 1, weight);
-            let mut piece = Piece::new(PieceKind::Message, Fate::LeftOut, TokenCount::ZERO, reason);
+            let mut piece =
+                RequestPiece::new(PieceKind::Message, Fate::LeftOut, TokenCount::ZERO, reason);
             (piece.message, piece.role) = (Some(node.id.clone()), node.role());
             (piece.messages, piece.before) = (1, weight);
             (piece.policy, piece.request) = (policy, request);
@@ -374,7 +376,8 @@ impl PieceSource<'_> {
         let before = original.as_ref().map(|message| self.counter.count_shared(message));
         let before = before.unwrap_or_default();
         let reason = reasons::left_out(removal, 1, before);
-        let mut piece = Piece::new(PieceKind::Message, Fate::LeftOut, TokenCount::ZERO, reason);
+        let mut piece =
+            RequestPiece::new(PieceKind::Message, Fate::LeftOut, TokenCount::ZERO, reason);
         if original.as_ref().is_some_and(|message| message.is_checkpoint()) {
             piece.kind = PieceKind::Checkpoint;
         }

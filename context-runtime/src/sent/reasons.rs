@@ -5,7 +5,7 @@ use std::sync::Arc;
 use context_core::model::TokenCount;
 use context_core::{Message, Node, Role};
 
-use super::pieces::{Piece, PieceKind};
+use super::pieces::{PieceKind, RequestPiece};
 use super::plans::CutInForce;
 
 /// The reason for a message of which media were replaced.
@@ -43,7 +43,7 @@ pub(super) fn inserted(role: Role) -> String {
     format!("The repair added a message of the role {role}, which providers require here.")
 }
 
-pub(super) fn repaired(piece: &Piece) -> String {
+pub(super) fn repaired(piece: &RequestPiece) -> String {
     let (before, after) = (grouped(piece.before.tokens()), grouped(piece.tokens.tokens()));
     format!(
         "The repair changed it to a form that providers accept: {before} tokens became {after}."
@@ -61,7 +61,7 @@ pub(super) fn added(cut: Option<&CutInForce>, message: &Message) -> String {
     }
 }
 
-pub(super) fn shortened(cut: &CutInForce, piece: &Piece) -> String {
+pub(super) fn shortened(cut: &CutInForce, piece: &RequestPiece) -> String {
     let (before, after) = (grouped(piece.before.tokens()), grouped(piece.tokens.tokens()));
     let (policy, place, why) = (cut.name(), place(cut), because(cut));
     format!("{policy} shortened it from {before} to {after} tokens{place}{why}.")

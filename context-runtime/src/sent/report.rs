@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::branch::{Branch, RequestEntry};
 use super::compare::{Comparer, PrefixReport, writes_marks};
 use super::cost::{InputCost, InputPrices};
-use super::pieces::{Fate, Piece, PieceSource, RepairedHistory};
+use super::pieces::{Fate, PieceSource, RepairedHistory, RequestPiece};
 use super::plans::CutInForce;
 use super::session::{Prepared, Session};
 use super::{ReplayError, ReplayOptions};
@@ -84,7 +84,7 @@ pub struct RequestReport {
     /// The cuts in force, oldest first, those of this request included.
     pub cuts: Vec<CutInForce>,
     /// The pieces in the order of the request, with those that were left out at their places.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<RequestPiece>,
     /// Cuts, repairs, and content that the provider's form cannot represent. Paths name messages by
     /// id where there is one.
     pub diagnostics: Vec<Diagnostic>,
@@ -103,7 +103,7 @@ impl RequestReport {
     }
 
     /// Returns the piece of a message. Of messages that are one piece, only the oldest is found.
-    pub fn piece(&self, message: &MessageId) -> Option<&Piece> {
+    pub fn piece(&self, message: &MessageId) -> Option<&RequestPiece> {
         self.pieces.iter().find(|piece| piece.message.as_ref() == Some(message))
     }
 }
@@ -205,7 +205,11 @@ impl ReportSource<'_> {
     }
 
     /// Returns who decided: the stored boundaries, unless a cut that is in force is of the replay.
-    fn origin(&self, cuts: &[super::shown_history::CutRecord], pieces: &[Piece]) -> RequestOrigin {
+    fn origin(
+        &self,
+        cuts: &[super::shown_history::CutRecord],
+        pieces: &[RequestPiece],
+    ) -> RequestOrigin {
         if !self.branch.has_boundaries || !self.options.boundaries {
             return RequestOrigin::Planned;
         }
@@ -259,7 +263,7 @@ impl ReportSource<'_> {
 }
 
 /// Returns what the cuts save, less what they added.
-fn saved(pieces: &[Piece]) -> u64 {
+fn saved(pieces: &[RequestPiece]) -> u64 {
     let (mut saved, mut added) = (0_u64, 0_u64);
     for piece in pieces.iter().filter(|piece| piece.policy.is_some()) {
         match piece.fate {
@@ -276,7 +280,11 @@ fn saved(pieces: &[Piece]) -> u64 {
 }
 
 /// Returns the first piece that is not as in the request before.
-fn broken_at(pieces: &[Piece], prefix: &PrefixReport, shared: Option<usize>) -> Option<usize> {
+fn broken_at(
+    pieces: &[RequestPiece],
+    prefix: &PrefixReport,
+    shared: Option<usize>,
+) -> Option<usize> {
     if prefix.intact {
         return None;
     }

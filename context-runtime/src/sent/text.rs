@@ -4,7 +4,7 @@ use std::fmt;
 
 use context_core::model::TokenCount;
 
-use super::pieces::{Fate, Piece, PieceKind};
+use super::pieces::{Fate, PieceKind, RequestPiece};
 use super::reasons::grouped;
 use super::report::{RequestOrigin, RequestReport};
 
@@ -85,7 +85,7 @@ impl fmt::Display for RequestReport {
         let mut pieces = self.pieces.iter().peekable();
         while let Some(piece) = pieces.next() {
             let is_plain =
-                |piece: &Piece| piece.fate == Fate::Kept && piece.kind == PieceKind::Message;
+                |piece: &RequestPiece| piece.fate == Fate::Kept && piece.kind == PieceKind::Message;
             let (mut count, mut tokens) = (1_usize, piece.tokens);
             if is_plain(piece) {
                 while let Some(next) =
@@ -106,7 +106,7 @@ impl fmt::Display for RequestReport {
 
 fn write_piece(
     f: &mut fmt::Formatter<'_>,
-    piece: &Piece,
+    piece: &RequestPiece,
     count: usize,
     tokens: TokenCount,
 ) -> fmt::Result {
