@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use context_runtime::transcript::{self, FileText, TranscriptChat, TranscriptSource};
+use context_runtime::transcript::{self, FileText, TranscriptChat, request_parts};
 use context_runtime::{
     BranchName, ContextEngine, Diagnostic, DiagnosticCode, Error, ErrorKind, MessageId, Severity,
-    message_codec, model::ModelRequest,
+    model::ModelRequest,
 };
 
 use super::{existing_chat, source_of};
@@ -183,20 +183,4 @@ fn is_nowhere(failure: &Failure) -> bool {
         }
         _ => false,
     }
-}
-
-/// Returns the parts of a request body other than the messages: system prompt, tools, and answer
-/// format.
-fn request_parts(source: &TranscriptSource) -> ModelRequest {
-    let mut request = ModelRequest::default();
-    let body = source
-        .body_without_messages()
-        .and_then(|(codec, body)| message_codec(codec).ok()?.lift(&body).ok());
-    if let Some(lifted) = body {
-        let read = lifted.request;
-        (request.system, request.tools, request.tool_choice) =
-            (read.system, read.tools, read.tool_choice);
-        (request.output, request.max_output_tokens) = (read.output, read.max_output_tokens);
-    }
-    request
 }
