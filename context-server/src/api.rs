@@ -1,5 +1,7 @@
 //! The HTTP API: each operation as JSON.
 
+mod sent;
+
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use context_runtime::{MessageId, Part};
 use futures_util::Stream;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::sent::{body as sent_body, difference as sent_difference, sent};
 use crate::operations::{
     Action, ActionDone, BranchTree, ChatFacts, ChatPage, ChatVersion, SearchAnswer, TurnHead,
 };

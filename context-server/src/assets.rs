@@ -12,12 +12,13 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
 /// The scripts by name. A script imports only those before it.
-pub(crate) const SCRIPTS: [(&str, &str); 9] = [
+pub(crate) const SCRIPTS: [(&str, &str); 10] = [
     ("theme.js", include_str!("assets/theme.js")),
     ("dom.js", include_str!("assets/dom.js")),
     ("rows.js", include_str!("assets/rows.js")),
     ("dialogs.js", include_str!("assets/dialogs.js")),
     ("actions.js", include_str!("assets/actions.js")),
+    ("sent.js", include_str!("assets/sent.js")),
     ("keys.js", include_str!("assets/keys.js")),
     ("live.js", include_str!("assets/live.js")),
     ("lists.js", include_str!("assets/lists.js")),
@@ -25,8 +26,10 @@ pub(crate) const SCRIPTS: [(&str, &str); 9] = [
 ];
 
 /// The styles: of the page, and of the colours of code.
-static STYLES: LazyLock<String> =
-    LazyLock::new(|| format!("{}\n{}", include_str!("assets/page.css"), content::stylesheet()));
+static STYLES: LazyLock<String> = LazyLock::new(|| {
+    let own = [include_str!("assets/page.css"), include_str!("assets/sent.css")];
+    format!("{}\n{}", own.join("\n"), content::stylesheet())
+});
 
 /// Returns the styles.
 pub(crate) fn styles() -> &'static str {

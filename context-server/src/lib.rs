@@ -35,7 +35,8 @@ pub use error::OperationError;
 pub use links::encode;
 pub use operations::{
     Action, ActionDone, BranchLine, BranchTree, BranchView, ChatFacts, ChatHead, ChatPage,
-    ChatVersion, Operations, Row, SearchAnswer, SearchLine, TurnHead,
+    ChatVersion, Operations, Row, SearchAnswer, SearchLine, SentAnswer, SentDifference, SentQuery,
+    TurnHead,
 };
 pub use router::{router, router_with};
 pub use server::Server;

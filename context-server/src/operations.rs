@@ -8,6 +8,7 @@ mod changes;
 mod chats;
 mod graph;
 mod search;
+mod sent;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,8 @@ pub use self::changes::ChatVersion;
 pub use self::chats::{ChatFacts, ChatHead, ChatPage};
 pub use self::graph::{BranchLine, BranchTree};
 pub use self::search::{SearchAnswer, SearchLine};
+use self::sent::KeptReplay;
+pub use self::sent::{SentAnswer, SentDifference, SentQuery};
 
 use crate::OperationError;
 
@@ -51,6 +54,7 @@ pub struct Operations {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     cache: Arc<Mutex<VecDeque<Arc<BranchView>>>>,
+    replays: Arc<Mutex<VecDeque<KeptReplay>>>,
 }
 
 impl Operations {
@@ -63,6 +67,7 @@ impl Operations {
             clock: Arc::new(SystemClock),
             ids: Arc::new(Uuid7Ids),
             cache: Arc::default(),
+            replays: Arc::default(),
         }
     }
 

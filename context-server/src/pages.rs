@@ -3,8 +3,13 @@
 mod branches;
 mod chat;
 mod chats;
+mod compare;
+mod pieces;
 mod row;
 mod search;
+mod sent;
+mod sent_bar;
+mod sent_controls;
 mod shell;
 
 use axum::extract::State;
@@ -15,7 +20,9 @@ use maud::html;
 pub(crate) use self::branches::branches;
 pub(crate) use self::chat::{chat, rows};
 pub(crate) use self::chats::chats;
+pub(crate) use self::compare::{bodies, compare};
 pub(crate) use self::search::search;
+pub(crate) use self::sent::{piece, sent, shown_body};
 use self::shell::{Shell, Tab};
 use crate::links::Links;
 use crate::{OperationError, Operations};

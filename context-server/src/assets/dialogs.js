@@ -4,7 +4,7 @@ import { all, make, one } from "./dom.js";
 const KEYS = [
   ["j k", "next or previous row"], ["h l", "fold or unfold the row"], ["o", "fold or unfold its arguments and thoughts"],
   [".", "actions for the row"], ["e E", "next or previous failure"], ["[ ]", "sibling on another branch"],
-  ["g g, G", "first or last row"], ["s", "what was sent for this answer"], ["r", "run"], ["b", "branches"],
+  ["g g, G", "first or last row"], ["s", "what was sent for this answer"], ["d", "difference to the request before"], ["r", "run"], ["b", "branches"],
   ["c", "messages of the chat"], ["p", "prompt"], ["/", "search"], ["g c", "all chats"], ["g m", "memories"],
   ["t", "light or dark"], ["?", "this list"], ["Esc", "close, or leave a field"],
 ];

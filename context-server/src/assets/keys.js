@@ -29,23 +29,24 @@ function stepLinks(by) {
 }
 
 export function listen(rows, commands) {
+  const step = (by) => (rows() ? rows().step(by) : commands.request ? commands.request(by) : stepLinks(by));
   const run = {
-    j: () => (rows ? rows.step(1) : stepLinks(1)), k: () => (rows ? rows.step(-1) : stepLinks(-1)),
+    j: () => step(1), k: () => step(-1),
     h: () => current() && fold(current(), false), l: () => current() && fold(current(), true),
     o: () => current() && fold(current(), !all("details", current()).some((one) => one.open)),
     ".": () => current() && rowMenu(current(), one("[data-do=menu]", current())),
     e: () => commands.failure?.(1), E: () => commands.failure?.(-1),
     "[": () => commands.sibling?.(-1), "]": () => commands.sibling?.(1),
-    G: () => rows?.end(), "g g": () => rows?.show(0),
-    s: () => commands.sent?.(current()), b: () => view("Branches"), c: () => view("Chat"), r: () => view("Run"), p: () => view("Prompt"),
+    G: () => rows()?.end(), "g g": () => rows()?.show(0),
+    s: () => commands.sent?.(current()), b: () => view("Branches"), c: () => view("Chat"), d: () => view("Difference"), r: () => view("Run"), p: () => view("Prompt"),
     "/": () => { const field = one(".find input[type=search]"); field.focus(); field.select(); },
     "g c": () => location.assign(`${root()}/`), "g m": () => location.assign(`${root()}/memory`),
     t: changeTheme, "?": showHelp,
   };
-  const current = () => (rows?.current === undefined ? null : rows.elements.get(rows.current));
+  const current = () => (rows()?.current === undefined ? null : rows().elements.get(rows().current));
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && isTyping(event.target)) { event.target.blur(); return; }
-    if ((event.ctrlKey || event.metaKey) && event.key === "f" && rows && !rows.isWhole && !isTyping(event.target)) {
+    if ((event.ctrlKey || event.metaKey) && event.key === "f" && rows() && !rows().isWhole && !isTyping(event.target)) {
       // The browser would search what is drawn only. Pressed again within the field, it does.
       event.preventDefault();
       run["/"]();

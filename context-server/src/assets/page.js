@@ -3,6 +3,7 @@ import { fetchJson, main, one, root, say, sayTimes } from "./dom.js";
 import { Rows } from "./rows.js";
 import { showHelp } from "./dialogs.js";
 import { branchAction, rowMenu } from "./actions.js";
+import { compact, copyBody, loadFold, openNamed, plan, stepRequest, undo } from "./sent.js";
 import { changeTheme, listen } from "./keys.js";
 import { follow } from "./live.js";
 import { drawOutline, filterChats, watchFacts } from "./lists.js";
@@ -65,6 +66,7 @@ const commands = {
     const next = group[(group.indexOf(row.dataset.id) + by + group.length) % group.length];
     location.assign(`?at=${encodeURIComponent(next)}`);
   },
+  request: ["sent", "compare"].includes(main()?.dataset.view) ? stepRequest : null,
   sent(row) {
     const chat = main()?.dataset.chat;
     if (!chat) return;
@@ -79,9 +81,18 @@ document.addEventListener("click", (event) => {
   if (button.dataset.act) branchAction(button);
   else if (button.dataset.do === "theme") changeTheme();
   else if (button.dataset.do === "help") showHelp();
+  else if (button.dataset.do === "compact") compact(button);
+  else if (button.dataset.do === "undo") undo();
+  else if (button.dataset.do?.startsWith("copy-")) copyBody(button);
   else if (button.dataset.do === "menu") rowMenu(button.closest(".row"), button);
 });
+document.addEventListener("toggle", (event) => { if (event.target.open) loadFold(event.target); }, true);
+document.addEventListener("submit", (event) => {
+  if (event.target.dataset.do === "what-if") { event.preventDefault(); plan(event.target); }
+});
 document.addEventListener("change", (event) => {
+  const form = event.target.closest("form[data-do=what-if]");
+  if (form) plan(form);
   if (event.target.dataset.do === "branch") location.assign(`?branch=${encodeURIComponent(event.target.value)}`);
 });
 
@@ -91,6 +102,7 @@ if (said) { sessionStorage.removeItem("context-said"); say(said); }
 watchFacts();
 filterChats();
 const view = main();
+openNamed();
 const started = view?.dataset.view === "chat" ? startChat(view) : Promise.resolve();
-listen(rows, commands);
+listen(() => rows, commands);
 started.then(() => { document.documentElement.dataset.ready = "yes"; });

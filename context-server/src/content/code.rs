@@ -76,6 +76,11 @@ pub(crate) fn highlighted(code: &str, language: &str) -> Markup {
     PreEscaped(generator.finalize())
 }
 
+/// Returns JSON as a block, indented and coloured.
+pub(crate) fn json_block(text: &str) -> Markup {
+    html! { pre class="text body" { (json_text(text)) } }
+}
+
 /// Returns a text as indented JSON if it is JSON, else as it is.
 pub(crate) fn json_text(text: &str) -> Markup {
     highlighted(&indented(text).unwrap_or_else(|| text.to_owned()), "json")

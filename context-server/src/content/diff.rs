@@ -3,8 +3,10 @@
 use maud::{Markup, html};
 use similar::{ChangeTag, TextDiff};
 
+use super::code;
+
 /// Texts longer than this together are not compared.
-const LONGEST: usize = 400_000;
+const LONGEST: usize = 4_000_000;
 /// The unchanged lines around a change.
 const AROUND: usize = 3;
 
@@ -37,6 +39,12 @@ pub(crate) fn lines(before: &str, after: &str) -> Markup {
             }
         }
     }
+}
+
+/// Returns the lines of two JSON texts that differ.
+pub(crate) fn json(before: &str, after: &str) -> Markup {
+    let indented = |text: &str| code::indented(text).unwrap_or_else(|| text.to_owned());
+    lines(&indented(before), &indented(after))
 }
 
 /// Returns a patch that a program wrote, with its lines coloured.

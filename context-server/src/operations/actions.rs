@@ -59,12 +59,12 @@ pub enum Action {
         /// The branch.
         branch: String,
     },
-    /// Cuts the history of a branch, as [`Operations::compactable`] lists the policies.
+    /// Cuts the history of a branch. [`Operations::compactable`] lists the policies.
     Compact {
         /// The branch.
         branch: Option<String>,
-        /// The policy.
-        policy: String,
+        /// The policies, gentlest first.
+        policies: Vec<String>,
         /// The model, whose window and counter are used.
         model: String,
         /// The window in tokens, if it is not the model's.
@@ -160,8 +160,8 @@ impl Operations {
                 done.message = picked.copies.last().map(|(_, copy)| copy.clone());
                 done.branch = Some(branch);
             }
-            Action::Compact { branch, policy: name, model, window } => {
-                self.compact(chat, branch, (&name, &model, window), &mut done).await?;
+            Action::Compact { branch, policies, model, window } => {
+                self.compact(chat, branch, (&policies, &model, window), &mut done).await?;
             }
             Action::Undo { branch } => {
                 let mut engine = self.engine(chat, branch.as_deref()).await?;
@@ -258,15 +258,17 @@ impl Operations {
         &self,
         chat: &str,
         branch: Option<String>,
-        (name, model, window): (&str, &str, Option<u64>),
+        (names, model, window): (&[String], &str, Option<u64>),
         done: &mut ActionDone,
     ) -> Result<(), OperationError> {
-        let policy = policy(name)
-            .ok_or_else(|| OperationError::invalid("policy", "there is no such policy here"))?;
         // Triggered at any fill level, because a person asked for it.
-        let stage = Stage::shared(policy).trigger(0.0).target(TARGET);
-        let pipeline = Pipeline::new([stage])
-            .map_err(|faults| OperationError::invalid("policy", faults.to_string()))?;
+        let stage = |name: &String| match policy(name) {
+            Some(policy) => Ok(Stage::shared(policy).trigger(0.0).target(TARGET)),
+            None => Err(OperationError::invalid("policies", format!("there is no {name} here"))),
+        };
+        let stages = names.iter().map(stage).collect::<Result<Vec<_>, _>>()?;
+        let pipeline = Pipeline::new(stages)
+            .map_err(|faults| OperationError::invalid("policies", faults.to_string()))?;
         let model = ModelTable::builtin().model(model);
         let budget = model
             .budget(window, None)
@@ -285,15 +287,13 @@ impl Operations {
         let reports: Vec<_> = planned.steps.iter().map(|step| step.report()).collect();
         done.branch = Some(engine.branch().to_string());
         let Some(rewrite) = &planned.rewrite else {
-            done.text = format!("{name} finds nothing to cut.");
+            done.text = "The policies find nothing to cut.".to_owned();
             return Ok(());
         };
         done.message = engine.compact(&turn, rewrite, &reports).await?;
         let _saved = engine.save().await?;
-        done.text = format!(
-            "{name}: {before} tokens of messages became {}. Undo takes it back.",
-            planned.after
-        );
+        done.text =
+            format!("{before} tokens of messages became {}. Undo takes it back.", planned.after);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use context_runtime::store::{ChainEnd, ChatQuery, ChatSummary, Cursor, Window};
+use context_runtime::store::{ChainEnd, ChatQuery, ChatSummary, Cursor, RoundQuery, Window};
 use context_runtime::trajectory::AgentRef;
 use context_runtime::{Part, Timestamp, limits};
 use serde::Serialize;
@@ -116,6 +116,18 @@ impl Operations {
         .await?;
         self.add_usage(chat, &mut facts).await?;
         Ok(facts)
+    }
+
+    /// Returns the model of the newest answer that a round of the chat's main agent recorded.
+    pub(super) async fn newest_model(&self, chat: &str) -> Result<Option<String>, OperationError> {
+        let Some(rounds) = self.store.trajectories() else { return Ok(None) };
+        let agent = AgentRef::main(self.user.clone(), chat);
+        let heads = rounds.rounds(&RoundQuery::of_agent(&agent).limit(1)).await?.items;
+        let Some(newest) = heads.first().map(|head| head.round.round) else { return Ok(None) };
+        let loaded = rounds.load_rounds(&agent, newest.saturating_sub(1)..=newest).await?;
+        let nodes = loaded.iter().flat_map(|round| &round.nodes);
+        let mut models = nodes.filter_map(|node| node.measures.as_ref()?.model.as_ref());
+        Ok(models.next_back().map(ToString::to_string))
     }
 
     /// Adds the usage that the rounds of the chat's main agent recorded.

@@ -22,7 +22,8 @@ pub(crate) async fn branches(
     let tree = operations.tree(&chat).await.or_page(&links)?;
     let title = found.title.as_deref().unwrap_or(&chat);
     let body = html! {
-        main id="main" class="wide" data-view="branches" data-chat=(chat) data-api=(links.api(&chat, ""))
+        main id="main" class="wide" data-view="branches" data-chat=(chat)
+            data-api=(links.api(&chat, ""))
             data-readonly=[operations.is_read_only().then_some("yes")] {
             div class="heading" { h1 { "Branches" } span class="note" { (tree.branches.len()) } }
             (drawing(&tree, &chat, &links))
@@ -70,8 +71,10 @@ fn drawing(tree: &BranchTree, chat: &str, links: &Links) -> Markup {
                     }
                     @if !line.active {
                         span class="acts" {
-                            button type="button" data-act="switch" data-branch=(line.name) { "Make active" }
-                            button type="button" data-act="delete_branch" data-branch=(line.name) { "Delete…" }
+                            button type="button" data-act="switch" data-branch=(line.name) {
+                                "Make active" }
+                            button type="button" data-act="delete_branch" data-branch=(line.name)
+                                { "Delete…" }
                         }
                     }
                 }
@@ -106,7 +109,8 @@ fn lane(depth: usize, active: bool) -> Markup {
                 line x1=(before * LANE + 8) y1="0" x2=(before * LANE + 8) y2="24" class="rail" {}
             }
             @if depth > 0 {
-                path d={ "M" (x - LANE) " 0 C " (x - LANE) " 12 " (x) " 0 " (x) " 12" } class="bend" {}
+                path d={ "M" (x - LANE) " 0 C " (x - LANE) " 12 " (x) " 0 " (x) " 12" }
+                    class="bend" {}
             }
             circle cx=(x) cy="12" r=(if active { 5 } else { 4 }) {}
         }

@@ -66,7 +66,8 @@ pub(crate) async fn chat(
                         (grouped(view.turns() as u64)) " turns"
                         span data-facts=(links.api(&chat, "facts")) {}
                     }
-                    @if view.chain.is_empty() { p class="empty" { "This branch has no messages yet." } }
+                    @if view.chain.is_empty() { p class="empty" {
+                        "This branch has no messages yet." } }
                 }
                 div class="list" { div class="window" { (first_rows) } }
             }

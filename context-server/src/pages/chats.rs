@@ -55,7 +55,8 @@ pub(crate) async fn chats(
                                     td class="model" {}
                                     td class="n" { (grouped(chat.messages)) }
                                     td class="n" { (grouped(chat.branches)) }
-                                    td class="n tokens" {} td class="n cost" {} td class="n failures" {}
+                                    td class="n tokens" {} td class="n cost" {} td
+                                        class="n failures" {}
                                     td class="when" { (time(chat.updated_at)) }
                                 }
                             }
@@ -63,7 +64,8 @@ pub(crate) async fn chats(
                     }
                 }
                 @if let Some(next) = &page.next {
-                    p { a class="more" rel="next" href={ "?after=" (encode(next)) } { "Older chats" } }
+                    p { a class="more" rel="next" href={ "?after=" (encode(next)) } {
+                        "Older chats" } }
                 }
             }
         }
@@ -74,7 +76,8 @@ pub(crate) async fn chats(
 fn empty(operations: &Operations) -> Markup {
     html! {
         div class="empty" {
-            p { "The user " b { bdi { (operations.owner().as_str()) } } " has no chats in this store." }
+            p { "The user " b { bdi { (operations.owner().as_str()) } }
+                " has no chats in this store." }
             p { "Bring some in:" }
             pre { code {
                 "context import ~/.claude/projects     # sessions of a coding agent\n"

@@ -55,7 +55,8 @@ fn body(row: Row<'_>) -> Markup {
     let node = row.node;
     if node.kind == NodeKind::Boundary {
         let text = context_runtime::display::boundary(node);
-        return html! { p class="cut" { (text.as_deref().unwrap_or("A compaction that this version cannot read")) } };
+        return html! { p class="cut" {
+        (text.as_deref().unwrap_or("A compaction that this version cannot read")) } };
     }
     let message = match node.message() {
         Ok(message) => message,
@@ -65,6 +66,16 @@ fn body(row: Row<'_>) -> Markup {
     let mut answers: HashMap<&str, &ToolResult> = HashMap::new();
     for result in results.iter().flat_map(|message| message.tool_results()) {
         answers.insert(&result.call_id, result);
+    }
+    if message.role == Role::System {
+        let words = message.plain_text().split_whitespace().count();
+        return html! {
+            details class="thought" {
+                summary { (context_runtime::display::preview(&message.plain_text(), 90)) " · "
+                    (words) " words" }
+                (own(message, &mut answers))
+            }
+        };
     }
     html! {
         (own(message, &mut answers))

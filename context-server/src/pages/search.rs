@@ -22,11 +22,13 @@ pub(crate) async fn search(
                 h1 { "Search" }
                 @if let Some(chat) = chat {
                     span class="note" { "in " a href=(links.chat(chat, "")) { bdi { (chat) } } " · "
-                        a href={ (links.to("/search")) "?q=" (encode(&words.q)) } { "in all chats" } }
+                        a href={ (links.to("/search")) "?q=" (encode(&words.q)) } { "in all chats"
+                            } }
                 }
             }
             @if words.q.trim().is_empty() {
-                p class="empty" { "Type words: messages that have all of them are listed, in any language." }
+                p class="empty" {
+                    "Type words: messages that have all of them are listed, in any language." }
             } @else if found.hits.is_empty() {
                 p class="empty" { "No message has all of these words: " b { bdi { (words.q) } }
                     ". Arguments of calls and ids are not searched." }
@@ -48,7 +50,8 @@ pub(crate) async fn search(
                 }
             }
             @if let Some(next) = &found.next {
-                p { a class="more" rel="next" href={ "?q=" (encode(&words.q)) "&after=" (encode(next))
+                p { a class="more" rel="next" href={ "?q=" (encode(&words.q)) "&after="
+                    (encode(next))
                     @if let Some(chat) = chat { "&chat=" (encode(chat)) } } { "More" } }
             }
         }

@@ -9,12 +9,18 @@ use crate::links::{Links, encode};
 pub(crate) enum Tab {
     None,
     Chat,
+    Sent,
+    Compare,
     Branches,
 }
 
 /// The views of a chat: tab, path, name, and key.
-const TABS: [(Tab, &str, &str, &str); 2] =
-    [(Tab::Chat, "", "Chat", "c"), (Tab::Branches, "branches", "Branches", "b")];
+const TABS: [(Tab, &str, &str, &str); 4] = [
+    (Tab::Chat, "", "Chat", "c"),
+    (Tab::Sent, "sent", "Sent", "s"),
+    (Tab::Compare, "compare", "Difference", "d"),
+    (Tab::Branches, "branches", "Branches", "b"),
+];
 
 /// The frame of a page.
 pub(crate) struct Shell<'a> {

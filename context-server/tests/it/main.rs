@@ -2,4 +2,5 @@
 
 mod access;
 mod pages;
+mod sent;
 mod site;

@@ -1,0 +1,123 @@
+//! Past requests and their differences as pages and as JSON.
+
+use context_runtime::{Fragment, Message, Part, Role, assistant, user};
+use serde_json::{Value, json};
+
+use crate::site::Site;
+
+/// A chat whose old tool results are large: 12 turns with a call each.
+async fn long_chat(site: &Site) {
+    let mut messages: Vec<Fragment> = Vec::new();
+    for turn in 0..12 {
+        let (call, result) = (format!("c{turn}"), "word ".repeat(400));
+        let part = Part::tool_call(&call, "read_file", json!({"path": format!("{turn}.txt")}));
+        messages.push(user(format!("Question {turn}")).with_id(format!("u{turn}")));
+        let calling = Fragment::from(Message::new(Role::Assistant, [part]));
+        messages.push(calling.with_id(format!("c{turn}")));
+        let answered = Message::new(Role::Tool, [Part::tool_result(&call, result)]);
+        messages.push(Fragment::from(answered).with_id(format!("r{turn}")));
+        messages.push(assistant(format!("Answer {turn}")).with_id(format!("a{turn}")));
+    }
+    site.say("long", messages).await;
+}
+
+#[tokio::test]
+async fn a_past_request_says_what_was_cut_why_and_what_that_saved() {
+    let site = Site::new().await;
+    long_chat(&site).await;
+    let address = "sent?message=a11&provider=openai&window=6000";
+    let report = site.page(&format!("/api/v1/chats/long/{address}")).await;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let report = &report["report"];
+    let pieces = report["pieces"].as_array().unwrap();
+    let cut = pieces.iter().filter(|piece| !piece["policy"].is_null()).count();
+    assert!(cut > 0 && report["saved"]["tokens"].as_u64().unwrap() > 1_000, "{report}");
+    assert_eq!(report["fits"], true);
+    let page = site.page(&format!("/chats/long/{address}")).await;
+    for text in
+        ["Request 24 of 24", "Cuts left out or shortened", "policy", "Difference to request 23"]
+    {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    // Each piece can be opened.
+    for (at, piece) in pieces.iter().enumerate() {
+        let text = site
+            .page(&format!(
+                "/chats/long/sent/piece?piece={at}&number=24&provider=openai&window=6000"
+            ))
+            .await;
+        assert!(!text.is_empty(), "{piece}");
+    }
+    let body =
+        site.page("/api/v1/chats/long/sent/body?number=24&provider=openai&window=6000").await;
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), report["body"]);
+}
+
+#[tokio::test]
+async fn a_what_if_plans_anew_and_changes_nothing() {
+    let site = Site::new().await;
+    long_chat(&site).await;
+    let tokens = async |settings: &str| {
+        let answer = site.page(&format!("/api/v1/chats/long/sent?{settings}")).await;
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        answer["report"]["tokens"]["tokens"].as_u64().unwrap()
+    };
+    let whole = tokens("provider=openai").await;
+    let small = tokens("provider=openai&window=6000").await;
+    let none = tokens("provider=openai&window=6000&policies=none").await;
+    assert!(small < whole && none == whole, "{whole} {small} {none}");
+    assert_eq!(tokens("provider=openai").await, whole);
+    for (settings, problem) in [
+        ("provider=nobody", "provider: known providers"),
+        ("provider=openai&policies=nothing", "policies: there is no policy nothing"),
+        ("provider=openai&window=10&reserve=20", "window:"),
+        ("number=99", "no request 99"),
+        ("message=u1", "no request of this branch has this answer"),
+    ] {
+        let (status, body) = site.get(&format!("/api/v1/chats/long/sent?{settings}")).await;
+        assert!(status == 422 && body.contains(problem), "{settings}: {status} {body}");
+        // The page shows the problem beside the fields.
+        let page = site.page(&format!("/chats/long/sent?{settings}")).await;
+        assert!(page.contains("class=\"controls\""), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn the_difference_names_the_place_where_the_cache_was_lost() {
+    let site = Site::new().await;
+    long_chat(&site).await;
+    let mut lost = 0;
+    for after in 2..=24 {
+        let settings = format!("after={after}&provider=openai&window=6000");
+        let answer = site.page(&format!("/api/v1/chats/long/sent/difference?{settings}")).await;
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let page = site.page(&format!("/chats/long/compare?{settings}")).await;
+        if answer["difference"]["cause"].is_null() {
+            assert!(page.contains("and the cache holds"), "{page}");
+        } else {
+            lost += 1;
+            assert!(page.contains("because") && page.contains("cut the history"), "{page}");
+        }
+    }
+    assert!(lost > 0, "a window this small needs a cut");
+    let bodies = site.page("/chats/long/compare/bodies?after=3&provider=openai").await;
+    assert!(bodies.contains("class=\"ins\""), "{bodies}");
+}
+
+#[tokio::test]
+async fn a_compaction_is_stored_by_a_button_and_taken_back_by_another() {
+    let site = Site::new().await;
+    long_chat(&site).await;
+    let act = async |action: Value| site.post("/api/v1/chats/long/actions", action).await;
+    let compact = json!({"action": "compact", "policies": ["snip", "truncate-head"], "model": "gpt-4o", "window": 6000});
+    let (status, body) = act(compact).await;
+    assert!(status == 200 && body.contains("Undo takes it back"), "{body}");
+    let origin = async || {
+        let answer = site.page("/api/v1/chats/long/sent?provider=openai&window=200000").await;
+        serde_json::from_str::<Value>(&answer).unwrap()["report"]["origin"].clone()
+    };
+    assert_eq!(origin().await, "recorded");
+    assert!(site.page("/chats/long/rows?from=30").await.contains("Compaction"));
+    let (_, body) = act(json!({"action": "undo"})).await;
+    assert!(body.contains("Took the newest compaction back"), "{body}");
+}
