@@ -6,8 +6,8 @@
 use context_core::ModelRequest;
 pub use context_transcript::{
     BrokenLines, ChatContent, ExportedChat, FileLayout, FileText, FormProblem, Format, LineError,
-    ReadTranscript, SOURCE_BRANCH, SourceError, TranscriptChat, TranscriptError, TranscriptSource,
-    is_log_entry, locate_by_id, measures, read, syntax_problem, to_file_text,
+    MarkdownDocument, ReadTranscript, SOURCE_BRANCH, SourceError, TranscriptChat, TranscriptError,
+    TranscriptSource, is_log_entry, locate_by_id, measures, read, syntax_problem, to_file_text,
 };
 
 use crate::plugins::codecs::message_codec;

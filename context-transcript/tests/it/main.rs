@@ -4,6 +4,7 @@
 
 mod agents;
 mod answer_trees;
+mod documents;
 mod exports;
 mod files;
 mod fixture;
