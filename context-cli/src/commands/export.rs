@@ -14,6 +14,7 @@ use context_runtime::{
 };
 use serde::Serialize;
 
+use super::export_markdown;
 use super::leave_behind::LeaveBehindArgs;
 use super::{all_chats, all_messages, all_readable, branch_end, existing_chat, source_of};
 use crate::app::{App, Outcome};
@@ -29,6 +30,7 @@ Examples:
   context export support-7 --to openai       messages as Chat Completions takes them
   context export support-7 --to uimessage    the same for a page that is made with the AI SDK
   context export --all --to jsonl >all.jsonl everything, for another store or for keeping
+  context export support-7 --to md >trip.md  a document for people, reviews and issue trackers
 
 `source` writes JSON values equal to those that were imported, followed by later additions. A chat
 that was not imported is written as a list of messages. A chat that was imported as a tree is
@@ -38,7 +40,9 @@ have any length. It does not contain rounds, memories and streams: if there are 
 to name them. Earlier versions of fragments stay behind too, and are reported. A provider's form leaves out content that the provider does not support, and each loss
 is reported on standard error. It is a list of messages; `openai-responses` and `gemini` are
 repaired for sending and become an object if there is a system prompt, which these formats keep
-apart.")]
+apart. `md` is a document for people: it is written once and never read back. Of several chats, one
+document follows the other. Long results are cut in the middle, unless --full is given; images are
+named with type and size.")]
 pub(crate) struct Args {
     /// The chats
     #[arg(value_name = "CHAT", required_unless_present = "all", conflicts_with = "all")]
@@ -55,6 +59,9 @@ pub(crate) struct Args {
     /// The branch [default: the active one of each chat; all of a tree]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
+    /// With --to md: write long results in full
+    #[arg(long)]
+    full: bool,
     /// With --to jsonl: write unreadable bodies as they are; no import accepts them
     #[arg(long)]
     as_is: bool,
@@ -79,6 +86,8 @@ enum Form {
     Uimessage,
     /// Whole chats, which `context import` reads
     Jsonl,
+    /// A Markdown document for people
+    Md,
 }
 
 impl Form {
@@ -91,13 +100,14 @@ impl Form {
             Self::Gemini => "gemini",
             Self::Uimessage => "uimessage",
             Self::Jsonl => "jsonl",
+            Self::Md => "md",
         }
     }
 
     /// Returns the format of a provider, or `None` for the form of the source.
     fn format(self) -> Option<Format> {
         match self {
-            Self::Source => None,
+            Self::Source | Self::Md => None,
             Self::Openai | Self::Jsonl => Some(Format::OpenaiChat),
             Self::OpenaiResponses => Some(Format::OpenaiResponses),
             Self::Anthropic => Some(Format::Anthropic),
@@ -169,6 +179,13 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         return Err(Failure::Usage(
             "--as-is needs --to jsonl: no other form holds such bodies".into(),
         ));
+    }
+    if args.full && args.to != Form::Md {
+        return Err(Failure::Usage("--full needs --to md: the other forms cut nothing".into()));
+    }
+    if args.to == Form::Md {
+        let chats: Vec<_> = chats.into_iter().map(|(id, _)| id).collect();
+        return export_markdown::run(app, store, &chats, args.branch.as_deref(), args.full).await;
     }
     if args.to == Form::Source && !app.out.is_json() {
         check_same_source(&chats)?;

@@ -89,6 +89,17 @@ async fn engine(
     Ok(builder.open().await?)
 }
 
+/// Returns the system prompt of a chat. Empty without fragments.
+pub(super) async fn system_prompt(
+    app: &App,
+    store: Arc<dyn Store>,
+    chat: &str,
+    branch: Option<&str>,
+) -> Result<String, Failure> {
+    let mut engine = engine(app, store, chat, branch).await?;
+    Ok(engine.resolve().await?.system_prompt.to_string())
+}
+
 /// Prints what a model would get of a chat.
 pub(crate) async fn print(
     app: &mut App,

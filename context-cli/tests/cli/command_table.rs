@@ -76,6 +76,7 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("watch", Makes, "watch . --once"),
     ("export", Looks, "export notes"),
     ("export", Looks, "export --all --to jsonl"),
+    ("export", Looks, "export notes --to md"),
     ("copy", Looks, "copy sqlite:context.db sqlite:other.db --dry-run"),
     ("copy", Writes, "copy notes copy"),
     ("fork", Writes, "fork notes"),

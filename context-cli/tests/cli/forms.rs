@@ -169,3 +169,22 @@ fn sessions_of_other_commands_come_back_and_go_anywhere() {
     }
     assert_eq!(bench.records("verify")[0]["findings"], json!([]));
 }
+
+#[test]
+fn a_chat_goes_out_as_a_document() {
+    let bench = bench("chat.json", &chat());
+    let document = bench.ok("export chat --to md");
+    // The file has no times, so they are those of the import.
+    let pieces: Vec<_> = document.split(" UTC").collect();
+    let (last, timed) = pieces.split_last().expect("there is a piece");
+    let shown = timed.iter().map(|piece| piece[..piece.len() - 19].to_owned() + "TIME");
+    assert_snapshot!(shown.collect::<String>() + last);
+    assert_eq!(bench.records("export chat --to md")[0]["document"], document);
+    assert_eq!(bench.ok("export chat --to md --full --branch main"), document);
+    bench.ok("copy chat other");
+    let both = bench.ok("export --all --to md");
+    assert!(both.starts_with(&format!("{document}\n# ")), "{both}");
+    let refused = bench.run("export chat --full");
+    assert_eq!(refused.status, 2);
+    assert!(refused.err.contains("--full needs --to md"), "{}", refused.err);
+}
