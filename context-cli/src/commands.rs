@@ -15,6 +15,7 @@ pub(crate) mod delete;
 pub(crate) mod diff;
 pub(crate) mod erase;
 pub(crate) mod export;
+mod export_html;
 mod export_markdown;
 pub(crate) mod fork;
 pub(crate) mod graph;

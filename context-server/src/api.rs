@@ -34,9 +34,6 @@ pub(crate) struct Slice {
     #[serde(default)]
     pub(crate) from: usize,
     pub(crate) count: Option<usize>,
-    /// Whether to look backwards.
-    #[serde(default)]
-    pub(crate) back: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -158,27 +155,23 @@ pub(crate) async fn outline(
     Ok(Json(view.outline(slice.from, slice.count.unwrap_or(PAGE).min(LARGEST_PAGE))))
 }
 
-/// The nearest row, from `from` on, in which a tool call failed.
-pub(crate) async fn next_failure(
+/// The rows in which a tool call failed.
+pub(crate) async fn failures(
     State(operations): State<Operations>,
     Path(chat): Path<String>,
     Query(slice): Query<Slice>,
-) -> Answer<Option<usize>> {
+) -> Answer<Vec<usize>> {
     let view = operations.branch(&chat, slice.branch.as_deref()).await?;
+    let failed = |node: &Node| {
+        node.message().is_ok_and(|message| {
+            let mut parts = message.parts.iter();
+            parts.any(|part| matches!(part, Part::ToolResult(result) if result.is_error))
+        })
+    };
     let found = tokio::task::spawn_blocking(move || {
-        let failed = |node: &Node| {
-            node.message().is_ok_and(|message| {
-                let mut parts = message.parts.iter();
-                parts.any(|part| matches!(part, Part::ToolResult(result) if result.is_error))
-            })
-        };
-        let has_failed = |at: &usize| {
-            view.row(*at).is_some_and(|row| failed(row.node) || row.results().any(|it| failed(it)))
-        };
-        match slice.back {
-            false => (slice.from..view.rows()).find(has_failed),
-            true => (0..slice.from.saturating_add(1).min(view.rows())).rev().find(has_failed),
-        }
+        let rows = (0..view.rows()).filter_map(|at| view.row(at));
+        let rows = rows.filter(|row| failed(row.node) || row.results().any(|node| failed(node)));
+        rows.map(|row| row.at).collect()
     });
     Ok(Json(found.await?))
 }

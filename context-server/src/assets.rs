@@ -12,9 +12,10 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
 /// The scripts by name. A script imports only those before it.
-pub(crate) const SCRIPTS: [(&str, &str); 10] = [
+pub(crate) const SCRIPTS: [(&str, &str); 11] = [
     ("theme.js", include_str!("assets/theme.js")),
     ("dom.js", include_str!("assets/dom.js")),
+    ("static.js", include_str!("assets/static.js")),
     ("rows.js", include_str!("assets/rows.js")),
     ("dialogs.js", include_str!("assets/dialogs.js")),
     ("actions.js", include_str!("assets/actions.js")),
@@ -31,9 +32,23 @@ static STYLES: LazyLock<String> = LazyLock::new(|| {
     format!("{}\n{}", own.join("\n"), content::stylesheet())
 });
 
+/// Returns the script that chooses the colours.
+pub(crate) fn theme() -> &'static str {
+    SCRIPTS[0].1
+}
+
 /// Returns the styles.
 pub(crate) fn styles() -> &'static str {
     &STYLES
+}
+
+/// Returns all scripts as one module, for a page in a file: imports are left out, since each script
+/// follows those that it needs, and no two have a name in common.
+pub(crate) fn bundle() -> String {
+    let lines = SCRIPTS[1..].iter().flat_map(|(_, text)| text.lines());
+    let own = lines.filter(|line| !line.starts_with("import "));
+    let own = own.map(|line| line.strip_prefix("export ").unwrap_or(line));
+    own.collect::<Vec<_>>().join("\n")
 }
 
 /// Answers with an asset.
@@ -49,5 +64,34 @@ pub(crate) async fn asset(Path(name): Path<String>) -> Response {
             ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], text)
                 .into_response()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// A page in a file has all scripts as one module, in which a second declaration of a name is a
+    /// syntax error that stops the whole page.
+    #[test]
+    fn no_two_scripts_declare_the_same_name() {
+        let mut names: HashMap<&str, &str> = HashMap::new();
+        for (script, text) in &SCRIPTS[1..] {
+            for line in text.lines() {
+                let line = line.strip_prefix("export ").unwrap_or(line);
+                let line = line.strip_prefix("async ").unwrap_or(line);
+                let declared = ["function ", "class ", "const ", "let "]
+                    .iter()
+                    .find_map(|word| line.strip_prefix(word));
+                let Some(declared) = declared else { continue };
+                let is_end = |letter: char| !letter.is_alphanumeric() && letter != '_';
+                let name = declared.split(is_end).next().unwrap_or_default();
+                let before = names.insert(name, script);
+                assert!(before.is_none(), "{name} is in {script} and in {before:?}");
+            }
+        }
+        assert!(!bundle().contains("\nimport "));
     }
 }

@@ -24,6 +24,7 @@ mod api;
 mod assets;
 mod content;
 mod error;
+mod export;
 mod links;
 mod operations;
 mod pages;
@@ -32,6 +33,7 @@ mod server;
 
 pub use access::Access;
 pub use error::OperationError;
+pub use export::{FirstView, HtmlExportError, HtmlExported, write_html};
 pub use links::encode;
 pub use operations::{
     Action, ActionDone, BranchLine, BranchTree, BranchView, ChatFacts, ChatHead, ChatPage,

@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use maud::html;
 
 pub(crate) use self::branches::branches;
-pub(crate) use self::chat::{chat, rows};
+pub(crate) use self::chat::{CHUNK, chat, rows};
 pub(crate) use self::chats::chats;
 pub(crate) use self::compare::{bodies, compare};
 pub(crate) use self::search::search;

@@ -30,7 +30,7 @@ pub fn router_with(operations: impl Into<Operations>, access: Access) -> Router 
         .route("/chats/{chat}/messages", get(api::messages))
         .route("/chats/{chat}/messages/{message}", get(api::message))
         .route("/chats/{chat}/outline", get(api::outline))
-        .route("/chats/{chat}/failure", get(api::next_failure))
+        .route("/chats/{chat}/failures", get(api::failures))
         .route("/chats/{chat}/tree", get(api::tree))
         .route("/chats/{chat}/sent", get(api::sent))
         .route("/chats/{chat}/sent/body", get(api::sent_body))

@@ -1,6 +1,7 @@
 //! `export`: writes chats as transcripts, in their original form or in a provider's form.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -14,6 +15,7 @@ use context_runtime::{
 };
 use serde::Serialize;
 
+use super::export_html;
 use super::export_markdown;
 use super::leave_behind::LeaveBehindArgs;
 use super::{all_chats, all_messages, all_readable, branch_end, existing_chat, source_of};
@@ -29,6 +31,7 @@ Examples:
   context export --all --file support.json   the whole file again
   context export support-7 --to openai       messages as Chat Completions takes them
   context export support-7 --to uimessage    the same for a page that is made with the AI SDK
+  context export support-7 --to html --output support-7.html   a page to read and to send on
   context export --all --to jsonl >all.jsonl everything, for another store or for keeping
   context export support-7 --to md >trip.md  a document for people, reviews and issue trackers
 
@@ -59,6 +62,9 @@ pub(crate) struct Args {
     /// The branch [default: the active one of each chat; all of a tree]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
+    /// With --to html: write to this file, which must not exist
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// With --to md: write long results in full
     #[arg(long)]
     full: bool,
@@ -88,6 +94,8 @@ enum Form {
     Jsonl,
     /// A Markdown document for people
     Md,
+    /// A page for a browser, in one file
+    Html,
 }
 
 impl Form {
@@ -101,13 +109,14 @@ impl Form {
             Self::Uimessage => "uimessage",
             Self::Jsonl => "jsonl",
             Self::Md => "md",
+            Self::Html => "html",
         }
     }
 
     /// Returns the format of a provider, or `None` for the form of the source.
     fn format(self) -> Option<Format> {
         match self {
-            Self::Source | Self::Md => None,
+            Self::Source | Self::Md | Self::Html => None,
             Self::Openai | Self::Jsonl => Some(Format::OpenaiChat),
             Self::OpenaiResponses => Some(Format::OpenaiResponses),
             Self::Anthropic => Some(Format::Anthropic),
@@ -182,6 +191,15 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     }
     if args.full && args.to != Form::Md {
         return Err(Failure::Usage("--full needs --to md: the other forms cut nothing".into()));
+    }
+    if args.output.is_some() && args.to != Form::Html {
+        let text = "--output needs --to html: the other forms go to standard output";
+        return Err(Failure::Usage(text.into()));
+    }
+    if args.to == Form::Html {
+        let chats = chats.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>();
+        let (branch, output) = (args.branch.as_deref(), args.output.as_deref());
+        return export_html::run(app, store, &chats, branch, output).await;
     }
     if args.to == Form::Md {
         let chats: Vec<_> = chats.into_iter().map(|(id, _)| id).collect();

@@ -1,5 +1,5 @@
 // What a person can do with a message or a branch.
-import { fetchJson, main, root, say } from "./dom.js";
+import { fetchJson, go, main, root, say } from "./dom.js";
 import { ask, showMenu } from "./dialogs.js";
 
 const encode = encodeURIComponent;
@@ -21,7 +21,7 @@ async function act(action, { go = false } = {}) {
     }
     if (go) {
       sessionStorage.setItem("context-said", done.text);
-      location.assign(pageOf(done));
+      go(pageOf(done));
     } else say(done.text);
     return done;
   } catch (error) {
@@ -67,8 +67,8 @@ export function rowMenu(row, beside) {
   const isMessage = row.dataset.kind === "user" || row.dataset.kind === "assistant";
   const items = [];
   if (row.dataset.kind === "assistant") {
-    items.push(["What was sent", () => location.assign(`${root()}/chats/${encode(chat)}/sent?message=${encode(message)}&branch=${encode(branch)}`)]);
-    items.push(["Where its data came from", () => location.assign(`${root()}/chats/${encode(chat)}/run?view=provenance&message=${encode(message)}&branch=${encode(branch)}`)]);
+    items.push(["What was sent", () => go(`${root()}/chats/${encode(chat)}/sent?message=${encode(message)}&branch=${encode(branch)}`)]);
+    items.push(["Where its data came from", () => go(`${root()}/chats/${encode(chat)}/run?view=provenance&message=${encode(message)}&branch=${encode(branch)}`)]);
   }
   items.push(["Copy link", () => copy(`${location.origin}${root()}/chats/${encode(chat)}?branch=${encode(branch)}&at=${encode(message)}`, "the link")]);
   items.push(["Copy as JSON", async () => copy(JSON.stringify(await fetchJson(`${main().dataset.api}messages/${encode(message)}`), null, 2), "the message")]);

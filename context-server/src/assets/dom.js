@@ -53,3 +53,15 @@ export async function fetchJson(url, options) {
 export const root = () => document.documentElement.dataset.root ?? "";
 export const main = () => one("#main");
 export const isTyping = (target) => target?.closest?.("input, textarea, select, [contenteditable]");
+
+/** Goes to another page. A page in a file has its pages within itself, and replaces both. */
+export const navigation = {
+  to: (url) => location.assign(url),
+  mark: (id) => {
+    const url = new URL(location.href);
+    url.searchParams.set("at", id);
+    url.searchParams.delete("turn");
+    history.replaceState(null, "", url);
+  },
+};
+export const go = (url) => navigation.to(url);

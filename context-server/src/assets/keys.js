@@ -1,5 +1,5 @@
 // The keyboard. Keys do nothing while somebody types.
-import { all, isTyping, one, root } from "./dom.js";
+import { all, go, isTyping, one, root } from "./dom.js";
 import { showHelp } from "./dialogs.js";
 import { rowMenu } from "./actions.js";
 
@@ -40,7 +40,7 @@ export function listen(rows, commands) {
     G: () => rows()?.end(), "g g": () => rows()?.show(0),
     s: () => commands.sent?.(current()), b: () => view("Branches"), c: () => view("Chat"), d: () => view("Difference"), r: () => view("Run"), p: () => view("Prompt"),
     "/": () => { const field = one(".find input[type=search]"); field.focus(); field.select(); },
-    "g c": () => location.assign(`${root()}/`), "g m": () => location.assign(`${root()}/memory`),
+    "g c": () => go(`${root()}/`), "g m": () => go(`${root()}/memory`),
     t: changeTheme, "?": showHelp,
   };
   const current = () => (rows()?.current === undefined ? null : rows().elements.get(rows().current));

@@ -1,5 +1,6 @@
 // Starts what a page needs.
-import { fetchJson, main, one, root, say, sayTimes } from "./dom.js";
+import { fetchJson, go, main, navigation, one, root, say, sayTimes } from "./dom.js";
+import { bePage, showNamed } from "./static.js";
 import { Rows } from "./rows.js";
 import { showHelp } from "./dialogs.js";
 import { branchAction, rowMenu } from "./actions.js";
@@ -9,13 +10,6 @@ import { follow } from "./live.js";
 import { drawOutline, filterChats, watchFacts } from "./lists.js";
 
 let rows = null;
-
-function address(row) {
-  const url = new URL(location.href);
-  url.searchParams.set("at", row.dataset.id);
-  url.searchParams.delete("turn");
-  history.replaceState(null, "", url);
-}
 
 async function startChat(view) {
   const data = view.dataset;
@@ -36,11 +30,11 @@ async function startChat(view) {
     const row = event.target.closest?.(".row");
     if (!row?.dataset.id) return;
     if (Number(row.dataset.row) !== rows.current) rows.mark(Number(row.dataset.row), false);
-    address(row);
+    navigation.mark(row.dataset.id);
   });
   view.addEventListener("click", (event) => {
     const row = event.target.closest(".row");
-    if (row?.dataset.id && !event.target.closest("a, button, summary")) { rows.mark(Number(row.dataset.row), false); address(row); }
+    if (row?.dataset.id && !event.target.closest("a, button, summary")) { rows.mark(Number(row.dataset.row), false); navigation.mark(row.dataset.id); }
   });
   await rows.start(Number(data.first), data.at === undefined ? undefined : Number(data.at));
   seen();
@@ -49,12 +43,11 @@ async function startChat(view) {
 
 const commands = {
   async failure(by) {
-    const { api, query } = main().dataset;
-    const from = (rows.current ?? -1) + by;
-    const url = `${api}failure${query ? `${query}&` : "?"}from=${Math.max(0, from)}&back=${by < 0}`;
-    const row = await fetchJson(url).catch(() => null);
-    if (row === null) say(by > 0 ? "No failure after this row." : "No failure before this row.");
-    else rows.show(row);
+    const { api, query } = main().dataset, from = rows.current ?? -1;
+    const failed = await fetchJson(`${api}failures${query}`).catch((error) => { say(error.message, true); return []; });
+    const next = by > 0 ? failed.find((row) => row > from) : failed.findLast((row) => row < from);
+    if (next === undefined) say(by > 0 ? "No failure after this row." : "No failure before this row.");
+    else rows.show(next);
   },
   async sibling(by) {
     const row = rows.elements.get(rows.current);
@@ -64,14 +57,13 @@ const commands = {
     const group = siblings[row.dataset.id];
     if (!group) { say("This message has no sibling on another branch."); return; }
     const next = group[(group.indexOf(row.dataset.id) + by + group.length) % group.length];
-    location.assign(`?at=${encodeURIComponent(next)}`);
+    go(`?at=${encodeURIComponent(next)}`);
   },
-  request: ["sent", "compare"].includes(main()?.dataset.view) ? stepRequest : null,
   sent(row) {
     const chat = main()?.dataset.chat;
     if (!chat) return;
     const message = row?.dataset.kind === "assistant" ? `?message=${encodeURIComponent(row.dataset.id)}` : "";
-    location.assign(`${root()}/chats/${encodeURIComponent(chat)}/sent${message}`);
+    go(`${root()}/chats/${encodeURIComponent(chat)}/sent${message}`);
   },
 };
 
@@ -93,16 +85,26 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("change", (event) => {
   const form = event.target.closest("form[data-do=what-if]");
   if (form) plan(form);
-  if (event.target.dataset.do === "branch") location.assign(`?branch=${encodeURIComponent(event.target.value)}`);
+  if (event.target.dataset.do === "branch") go(`?branch=${encodeURIComponent(event.target.value)}`);
 });
 
-sayTimes();
+/** Starts what the page needs that is there now. */
+async function start() {
+  delete document.documentElement.dataset.ready;
+  rows = null;
+  sayTimes();
+  watchFacts();
+  filterChats();
+  const view = main();
+  commands.request = ["sent", "compare"].includes(view?.dataset.view) ? stepRequest : null;
+  delete commands.tree;
+  openNamed();
+  if (view?.dataset.view === "chat") await startChat(view);
+  document.documentElement.dataset.ready = "yes";
+}
+
 const said = sessionStorage.getItem("context-said");
 if (said) { sessionStorage.removeItem("context-said"); say(said); }
-watchFacts();
-filterChats();
-const view = main();
-openNamed();
-const started = view?.dataset.view === "chat" ? startChat(view) : Promise.resolve();
+bePage(start);
 listen(() => rows, commands);
-started.then(() => { document.documentElement.dataset.ready = "yes"; });
+start().then(showNamed);

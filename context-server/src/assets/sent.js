@@ -58,7 +58,7 @@ export async function plan(form) {
   }
 }
 
-async function act(action) {
+async function actAndReload(action) {
   try {
     const done = await fetchJson(`${main().dataset.api}actions`, {
       method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(action),
@@ -77,11 +77,11 @@ export async function compact(button) {
   const answer = await ask({ title: "Compact this branch", button: "Compact",
     text: [`Plans with ${policies.join(", ") || "no policy"} for ${model}, aims at half of the window and stores the cut with the branch.`,
       "Nothing is deleted: the whole history stays readable, and Undo takes the cut back."] });
-  if (answer) await act({ action: "compact", branch, policies, model, window });
+  if (answer) await actAndReload({ action: "compact", branch, policies, model, window });
 }
 
 /** Takes the newest stored compaction back. */
-export const undo = () => act({ action: "undo", branch: main().dataset.branch ?? null });
+export const undo = () => actAndReload({ action: "undo", branch: main().dataset.branch ?? null });
 
 const ENDPOINTS = {
   anthropic: ["https://api.anthropic.com/v1/messages", ["x-api-key: $ANTHROPIC_API_KEY", "anthropic-version: 2023-06-01"]],

@@ -107,7 +107,7 @@ async fn chats_of_other_users_do_not_exist() {
         answers.push(site.get(&format!("/chats/lisbon{path}")).await.0);
     }
     for path in
-        ["", "/facts", "/messages", "/messages/m1", "/outline", "/failure", "/tree", "/events"]
+        ["", "/facts", "/messages", "/messages/m1", "/outline", "/failures", "/tree", "/events"]
     {
         answers.push(site.get(&format!("/api/v1/chats/lisbon{path}")).await.0);
     }

@@ -1,6 +1,9 @@
 //! Tests of the inspector: its pages and API without a socket, and in a browser.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod access;
+mod export;
 mod pages;
 mod sent;
 mod site;

@@ -1,7 +1,5 @@
 //! An inspector over a store in memory, asked without a socket.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::sync::Arc;
 
 use axum::Router;
