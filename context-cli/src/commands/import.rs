@@ -153,7 +153,7 @@ pub(super) async fn into_memory(
         trajectory: true,
     };
     let mut opened = Some((Arc::clone(&store), app.quiet_interrupt()));
-    let mut report = Report::new(false, false);
+    let mut report = Report::of_problems();
     self::files(&args, app, &mut opened, &mut report).await?;
     let chats: Vec<String> = report.chats().map(str::to_owned).collect();
     if chats.is_empty() {

@@ -19,7 +19,7 @@ use Use::{Looks, Makes, None, Writes};
 /// Name, effect, and a command line. The store is the default one and has a chat `notes`; the files
 /// are `notes.json` and `runs.json`.
 pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
-    // It runs until Ctrl-C; `ui.rs` starts and ends it.
+    // It runs until Ctrl-C; `inspector.rs` starts and ends it.
     ("ui", None, "ui --help"),
     ("chats", Looks, "chats"),
     ("log", Looks, "log notes"),

@@ -9,6 +9,7 @@ mod files;
 mod folders;
 mod forms;
 mod harness;
+mod inspector;
 #[cfg(unix)]
 mod interrupt;
 mod json;

@@ -115,6 +115,8 @@ impl From<BrokenLines> for LineProblems {
 
 /// The totals so far.
 pub(super) struct Report {
+    /// Whether nothing is said about what was imported, only about what was not.
+    quiet: bool,
     list_broken: bool,
     list_skipped: bool,
     imported: usize,
@@ -139,6 +141,7 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn new(list_broken: bool, list_skipped: bool) -> Self {
         Self {
+            quiet: false,
             list_broken,
             list_skipped,
             imported: 0,
@@ -155,6 +158,16 @@ impl Report {
             files: Vec::new(),
             chats: Vec::new(),
         }
+    }
+
+    /// Creates a report for a command that is not about the import: problems go to standard error,
+    /// and there are no records.
+    pub(super) fn of_problems() -> Self {
+        Self { quiet: true, ..Self::new(false, false) }
+    }
+
+    fn writes_records(&self, app: &App) -> bool {
+        app.out.is_json() && !self.quiet
     }
 
     /// Returns the chats that were imported or already stored.
@@ -176,7 +189,7 @@ impl Report {
     ) -> Result<(), Failure> {
         self.failed += 1;
         let problem = failure.problem();
-        if app.out.is_json() {
+        if self.writes_records(app) {
             return app.out.record(&FileRecord {
                 v: 1,
                 file,
@@ -191,7 +204,7 @@ impl Report {
     /// Reports a file in a folder that is not a transcript.
     pub(super) fn skipped(&mut self, app: &mut App, file: &str) -> Result<(), Failure> {
         self.skipped += 1;
-        if app.out.is_json() {
+        if self.writes_records(app) {
             return app.out.record(&FileRecord { v: 1, file, status: "skipped", problem: None });
         }
         if self.list_skipped {
@@ -215,13 +228,13 @@ impl Report {
                 clean(problem)
             ));
         }
-        if app.out.is_json() && self.list_broken {
+        if self.writes_records(app) && self.list_broken {
             for (line, problem) in &broken.listed {
                 app.out.record(&BrokenRecord { v: 1, file: &input.name, line: *line, problem })?;
             }
         }
         self.broken += broken.count();
-        if self.list_broken && !app.out.is_json() {
+        if self.list_broken && !self.writes_records(app) {
             self.listed.push((input.shown.clone(), broken));
         }
         self.files.push(input.shown.clone());
@@ -275,7 +288,7 @@ impl Report {
         if status != Status::Refused {
             self.chats.push(chat.to_owned());
         }
-        if !app.out.is_json() {
+        if !self.writes_records(app) {
             return Ok(());
         }
         app.out.record(&ImportRecord {
@@ -294,7 +307,7 @@ impl Report {
     /// Prints the summary for people.
     pub(super) fn print(&self, app: &mut App) -> Result<(), Failure> {
         let nothing = self.chats.is_empty() && self.failed + self.refused + self.skipped == 0;
-        if app.out.is_json() || nothing {
+        if self.writes_records(app) || nothing {
             return Ok(());
         }
         let mut facts = Vec::new();
