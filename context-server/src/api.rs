@@ -1,5 +1,7 @@
 //! The HTTP API: each operation as JSON.
 
+pub(crate) mod memory;
+pub(crate) mod run;
 mod sent;
 
 use std::convert::Infallible;

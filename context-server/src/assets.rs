@@ -12,7 +12,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
 /// The scripts by name. A script imports only those before it.
-pub(crate) const SCRIPTS: [(&str, &str); 11] = [
+pub(crate) const SCRIPTS: [(&str, &str); 14] = [
     ("theme.js", include_str!("assets/theme.js")),
     ("dom.js", include_str!("assets/dom.js")),
     ("static.js", include_str!("assets/static.js")),
@@ -20,15 +20,23 @@ pub(crate) const SCRIPTS: [(&str, &str); 11] = [
     ("dialogs.js", include_str!("assets/dialogs.js")),
     ("actions.js", include_str!("assets/actions.js")),
     ("sent.js", include_str!("assets/sent.js")),
+    ("memory.js", include_str!("assets/memory.js")),
     ("keys.js", include_str!("assets/keys.js")),
     ("live.js", include_str!("assets/live.js")),
     ("lists.js", include_str!("assets/lists.js")),
+    ("steps.js", include_str!("assets/steps.js")),
+    ("run.js", include_str!("assets/run.js")),
     ("page.js", include_str!("assets/page.js")),
 ];
 
 /// The styles: of the page, and of the colours of code.
 static STYLES: LazyLock<String> = LazyLock::new(|| {
-    let own = [include_str!("assets/page.css"), include_str!("assets/sent.css")];
+    let own = [
+        include_str!("assets/page.css"),
+        include_str!("assets/sent.css"),
+        include_str!("assets/run.css"),
+        include_str!("assets/memory.css"),
+    ];
     format!("{}\n{}", own.join("\n"), content::stylesheet())
 });
 

@@ -8,8 +8,9 @@ mod long;
 mod markdown;
 mod message;
 
+pub(crate) use self::arguments::summary;
 pub(crate) use self::code::{json_block, stylesheet};
 pub(crate) use self::diff::{json as diff_json, lines as diff_lines};
 pub(crate) use self::long::plain;
 pub(crate) use self::markdown::markdown;
-pub(crate) use self::message::{call, part, result};
+pub(crate) use self::message::{call, output, part, result};

@@ -37,8 +37,11 @@ pub use export::{FirstView, HtmlExportError, HtmlExported, write_html};
 pub use links::encode;
 pub use operations::{
     Action, ActionDone, BranchLine, BranchTree, BranchView, ChatFacts, ChatHead, ChatPage,
-    ChatVersion, Operations, Row, SearchAnswer, SearchLine, SentAnswer, SentDifference, SentQuery,
-    TurnHead,
+    ChatVersion, ForgetMemory, GraphBox, GraphBoxKind, GraphEdge, MemoryEntry, MemoryForgotten,
+    MemoryPage, MemoryRecall, MemoryScopeSize, Operations, PromptFormat, PromptFragment,
+    PromptTool, PromptView, ProvenanceView, Row, Run, RunGraph, RunLine, RunOrigin, SearchAnswer,
+    SearchLine, SentAnswer, SentDifference, SentQuery, StepDetail, StepId, StepLink, StepState,
+    SystemText, TurnHead,
 };
 pub use router::{router, router_with};
 pub use server::Server;

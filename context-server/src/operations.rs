@@ -7,6 +7,10 @@ mod branch_view;
 mod changes;
 mod chats;
 mod graph;
+mod memory;
+mod prompt;
+mod provenance;
+mod run;
 mod search;
 mod sent;
 
@@ -24,6 +28,15 @@ pub use self::branch_view::{BranchView, Row, TurnHead};
 pub use self::changes::ChatVersion;
 pub use self::chats::{ChatFacts, ChatHead, ChatPage};
 pub use self::graph::{BranchLine, BranchTree};
+pub use self::memory::{
+    ForgetMemory, MemoryEntry, MemoryForgotten, MemoryPage, MemoryRecall, MemoryScopeSize,
+};
+pub use self::prompt::{PromptFormat, PromptFragment, PromptTool, PromptView, SystemText};
+pub use self::provenance::ProvenanceView;
+pub use self::run::{
+    GraphBox, GraphBoxKind, GraphEdge, Run, RunGraph, RunLine, RunOrigin, StepDetail, StepId,
+    StepLink, StepState,
+};
 pub use self::search::{SearchAnswer, SearchLine};
 use self::sent::KeptReplay;
 pub use self::sent::{SentAnswer, SentDifference, SentQuery};
@@ -55,6 +68,7 @@ pub struct Operations {
     ids: Arc<dyn IdGenerator>,
     cache: Arc<Mutex<VecDeque<Arc<BranchView>>>>,
     replays: Arc<Mutex<VecDeque<KeptReplay>>>,
+    runs: run::RunCache,
 }
 
 impl Operations {
@@ -68,6 +82,7 @@ impl Operations {
             ids: Arc::new(Uuid7Ids),
             cache: Arc::default(),
             replays: Arc::default(),
+            runs: run::RunCache::default(),
         }
     }
 

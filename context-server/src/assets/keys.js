@@ -23,7 +23,7 @@ export function changeTheme() {
 
 /** Moves through the rows of a table or a list of links. */
 function stepLinks(by) {
-  const links = all("table.chats tbody tr:not([hidden]) td.name a, .hits a, .tree .branch a, .steps [data-step]");
+  const links = all("table.chats tbody tr:not([hidden]) td.name a, .hits a, .tree .branch a, .steps [data-step], .part > summary, .memories li a");
   const at = links.indexOf(document.activeElement);
   links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
 }
@@ -32,9 +32,10 @@ export function listen(rows, commands) {
   const step = (by) => (rows() ? rows().step(by) : commands.request ? commands.request(by) : stepLinks(by));
   const run = {
     j: () => step(1), k: () => step(-1),
-    h: () => current() && fold(current(), false), l: () => current() && fold(current(), true),
-    o: () => current() && fold(current(), !all("details", current()).some((one) => one.open)),
-    ".": () => current() && rowMenu(current(), one("[data-do=menu]", current())),
+    h: () => (rows()?.foldStep ? rows().foldStep(false) : current() && fold(current(), false)),
+    l: () => (rows()?.foldStep ? rows().foldStep(true) : current() && fold(current(), true)),
+    o: () => (rows()?.foldStep ? rows().open(true) : current() && fold(current(), !all("details", current()).some((one) => one.open))),
+    ".": () => current() && one("[data-do=menu]", current()) && rowMenu(current(), one("[data-do=menu]", current())),
     e: () => commands.failure?.(1), E: () => commands.failure?.(-1),
     "[": () => commands.sibling?.(-1), "]": () => commands.sibling?.(1),
     G: () => rows()?.end(), "g g": () => rows()?.show(0),

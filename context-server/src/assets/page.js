@@ -5,9 +5,11 @@ import { Rows } from "./rows.js";
 import { showHelp } from "./dialogs.js";
 import { branchAction, rowMenu } from "./actions.js";
 import { compact, copyBody, loadFold, openNamed, plan, stepRequest, undo } from "./sent.js";
+import { forgetMemory } from "./memory.js";
 import { changeTheme, listen } from "./keys.js";
 import { follow } from "./live.js";
 import { drawOutline, filterChats, watchFacts } from "./lists.js";
+import { startRun } from "./run.js";
 
 let rows = null;
 
@@ -43,6 +45,7 @@ async function startChat(view) {
 
 const commands = {
   async failure(by) {
+    if (commands.stepFailure) { await commands.stepFailure(by); return; }
     const { api, query } = main().dataset, from = rows.current ?? -1;
     const failed = await fetchJson(`${api}failures${query}`).catch((error) => { say(error.message, true); return []; });
     const next = by > 0 ? failed.find((row) => row > from) : failed.findLast((row) => row < from);
@@ -68,9 +71,10 @@ const commands = {
 };
 
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-do], [data-act]");
+  const button = event.target.closest("[data-do], [data-act], [data-forget]");
   if (!button) return;
   if (button.dataset.act) branchAction(button);
+  else if (button.dataset.forget !== undefined) forgetMemory(button);
   else if (button.dataset.do === "theme") changeTheme();
   else if (button.dataset.do === "help") showHelp();
   else if (button.dataset.do === "compact") compact(button);
@@ -99,7 +103,9 @@ async function start() {
   commands.request = ["sent", "compare"].includes(view?.dataset.view) ? stepRequest : null;
   delete commands.tree;
   openNamed();
+  commands.stepFailure = null;
   if (view?.dataset.view === "chat") await startChat(view);
+  if (view?.dataset.view === "run") rows = startRun(view, commands);
   document.documentElement.dataset.ready = "yes";
 }
 

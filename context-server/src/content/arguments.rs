@@ -29,8 +29,8 @@ const TELLING: [&str; 16] = [
 ];
 
 /// Returns the beginning of the arguments that say the most about a call, on one line.
-pub(crate) fn summary(call: &ToolCall) -> String {
-    let text = match serde_json::from_str::<Value>(call.input.as_written()) {
+pub(crate) fn summary(written: &str) -> String {
+    let text = match serde_json::from_str::<Value>(written) {
         Ok(Value::Object(fields)) => {
             let mut keys: Vec<&String> = fields.keys().collect();
             let rank = |key: &str| TELLING.iter().position(|telling| *telling == key);
@@ -49,7 +49,7 @@ pub(crate) fn summary(call: &ToolCall) -> String {
             shown.collect::<Vec<_>>().join(" · ")
         }
         Ok(other) => other.to_string(),
-        Err(_) => call.input.as_written().to_owned(),
+        Err(_) => written.to_owned(),
     };
     context_runtime::display::preview(&text, SUMMARY)
 }

@@ -55,7 +55,7 @@ pub(crate) fn call(call: &ToolCall, answer: Option<&ToolResult>) -> Markup {
             header {
                 span class="dot" title=(state.1) { span class="hid" { (state.1) } }
                 span class="tool" { (call.name) }
-                span class="args" { (arguments::summary(call)) }
+                span class="args" { (arguments::summary(call.input.as_written())) }
             }
             details class="input" { summary { "Arguments" } (arguments::arguments(call)) }
             @match answer {
@@ -82,7 +82,7 @@ pub(crate) fn result(result: &ToolResult) -> Markup {
 }
 
 /// Returns the text of a result: JSON is indented.
-fn output(text: &str) -> Markup {
+pub(crate) fn output(text: &str) -> Markup {
     match code::indented(text) {
         Some(indented) => long::folded(&indented, |part| code::highlighted(part, "json")),
         None if text.trim().is_empty() => html! { p class="note" { "Empty result" } },

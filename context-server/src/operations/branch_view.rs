@@ -1,7 +1,8 @@
 //! A branch of a chat as rows: what a person reads as one step.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use context_runtime::provenance::ProvenanceIndex;
 use context_runtime::store::{Branch, Chain, ChainEnd, Chat, Checkpoint, Node, Window};
 use context_runtime::{BranchName, ChatRef, Error, MessageId, Role, limits};
 use serde::Serialize;
@@ -26,6 +27,8 @@ pub struct BranchView {
     starts: Vec<u32>,
     /// The rows that begin a turn.
     turns: Vec<u32>,
+    /// The values of its messages, once somebody asked for them.
+    pub(super) provenance: Arc<OnceLock<ProvenanceIndex>>,
 }
 
 /// A row: nodes that are shown together.
@@ -68,7 +71,8 @@ pub struct TurnHead {
 
 impl BranchView {
     fn new(chat: Chat, branch: BranchName, chain: Chain) -> Self {
-        let mut view = Self { chat, branch, chain, starts: Vec::new(), turns: Vec::new() };
+        let (starts, turns) = (Vec::new(), Vec::new());
+        let mut view = Self { chat, branch, chain, starts, turns, provenance: Arc::default() };
         view.index(0);
         view
     }
@@ -80,7 +84,7 @@ impl BranchView {
         chain.extend(new);
         let (branch, starts, turns) =
             (self.branch.clone(), self.starts.clone(), self.turns.clone());
-        let mut view = Self { chat, branch, chain, starts, turns };
+        let mut view = Self { chat, branch, chain, starts, turns, provenance: Arc::default() };
         view.index(known);
         view
     }

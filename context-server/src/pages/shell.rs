@@ -12,14 +12,18 @@ pub(crate) enum Tab {
     Sent,
     Compare,
     Branches,
+    Run,
+    Prompt,
 }
 
 /// The views of a chat: tab, path, name, and key.
-const TABS: [(Tab, &str, &str, &str); 4] = [
+const TABS: [(Tab, &str, &str, &str); 6] = [
     (Tab::Chat, "", "Chat", "c"),
     (Tab::Sent, "sent", "Sent", "s"),
     (Tab::Compare, "compare", "Difference", "d"),
     (Tab::Branches, "branches", "Branches", "b"),
+    (Tab::Run, "run", "Run", "r"),
+    (Tab::Prompt, "prompt", "Prompt", "p"),
 ];
 
 /// The frame of a page.
@@ -90,6 +94,9 @@ impl<'a> Shell<'a> {
                                 aria-current=[(tab == self.tab).then_some("page")] { (name) }
                         }
                     }
+                }
+                @if self.chat.is_none() {
+                    a class="memories-link" href=(links.to("/memory")) title="Memory (g m)" { "Memory" }
                 }
                 form class="find" role="search" action=(links.to("/search")) {
                     @if let Some((chat, _)) = self.chat {

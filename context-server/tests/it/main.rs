@@ -4,6 +4,8 @@
 
 mod access;
 mod export;
+mod memory;
 mod pages;
+mod run;
 mod sent;
 mod site;

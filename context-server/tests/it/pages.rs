@@ -11,11 +11,28 @@ use tower::ServiceExt;
 use crate::site::Site;
 
 /// A text that would do something as markup, in an attribute, as an address or as a program.
-const HOSTILE: &str =
+pub(crate) const HOSTILE: &str =
     "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg onload=alert(1)>";
 
-fn message(role: Role, parts: impl IntoIterator<Item = Part>) -> context_runtime::Fragment {
+pub(crate) fn message(
+    role: Role,
+    parts: impl IntoIterator<Item = Part>,
+) -> context_runtime::Fragment {
     context_runtime::Fragment::from(Message::new(role, parts))
+}
+
+/// Checks that no content became markup.
+pub(crate) fn is_harmless(page: &str) {
+    let lower = page.to_lowercase();
+    // The page's own scripts have an address; nothing else may be one, or handle an event.
+    assert_eq!(
+        lower.matches("<script").count(),
+        lower.matches("<script src=").count()
+            + lower.matches("<script type=\"module\" src=").count()
+    );
+    for bad in ["<img src=x", "<svg onload", "<div onclick", "href=\"javascript:", "src=\"http"] {
+        assert!(!lower.contains(bad), "{bad} in {page}");
+    }
 }
 
 #[tokio::test]
@@ -76,19 +93,7 @@ async fn content_is_text_wherever_it_stands() {
             .await
             .1,
     );
-    for page in &pages {
-        let lower = page.to_lowercase();
-        // The page's own scripts have an address; nothing else may be one, or handle an event.
-        assert_eq!(
-            lower.matches("<script").count(),
-            lower.matches("<script src=").count()
-                + lower.matches("<script type=\"module\" src=").count()
-        );
-        for bad in ["<img src=x", "<svg onload", "<div onclick", "href=\"javascript:", "src=\"http"]
-        {
-            assert!(!lower.contains(bad), "{bad} in {page}");
-        }
-    }
+    pages.iter().for_each(|page| is_harmless(page));
     assert!(pages[1].contains("[image: http://tracker.example/x.png]"));
 }
 
