@@ -1,5 +1,7 @@
 //! What is remembered of a user, and what would be recalled.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use context_runtime::memory::{
@@ -187,12 +189,16 @@ impl Operations {
         page.next = found.next.map(|next| next.as_str().to_owned());
         let provider = Episodic::new(Arc::clone(&self.store))?;
         let review = provider.review();
+        let mut quarantines = HashMap::new();
         let counter = ModelTable::builtin().model(MODEL).counter();
         for stored in found.items.into_iter().filter(|stored| is_memory(&stored.record.kind)) {
             let record = stored.record;
             let (mut quarantine, mut uses) = (None, Vec::new());
             if let Some(review) = review {
-                let known = review.quarantined(&record.scope).await?;
+                let known = match quarantines.entry(record.scope.key()) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => new.insert(review.quarantined(&record.scope).await?),
+                };
                 quarantine = known.iter().find(|it| it.takes(&record)).map(|it| it.reason.clone());
                 for seen in review.uses(&record.scope, &record.id).await? {
                     uses.push((seen.session.to_string(), seen.turn, seen.at));

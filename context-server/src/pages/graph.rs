@@ -6,6 +6,8 @@ use super::run::Place;
 use crate::operations::{GraphBox, GraphBoxKind, GraphEdge, Run, RunGraph, StepDetail};
 use crate::{OperationError, content};
 
+/// Data that is further from its step than this has other lanes between.
+const FAR: usize = 80;
 /// The longest text in a box, in characters.
 const TEXT: usize = 31;
 
@@ -56,6 +58,15 @@ fn line(edge: &GraphEdge, graph: &RunGraph) -> Markup {
     let path = if beside {
         let (x, y) = (from.x + from.width, from.y + from.height / 2);
         let (to_x, to_y) = (to.x, to.y + to.height / 2);
+        if to_x > x + FAR {
+            // Other lanes are between: below the row there is room.
+            let (x, y, turn) = (x.saturating_sub(FAR / 4), from.y + from.height, to_x - 24);
+            let low = y + 9;
+            let path = format!(
+                "M{x} {y} L {x} {low} L {turn} {low} C {to_x} {low} {turn} {to_y} {to_x} {to_y}"
+            );
+            return drawn(edge, &path);
+        }
         let middle = to_x.saturating_sub(24).max(x);
         format!("M{x} {y} C {middle} {y} {middle} {to_y} {to_x} {to_y}")
     } else {
@@ -68,6 +79,10 @@ fn line(edge: &GraphEdge, graph: &RunGraph) -> Markup {
             format!("M{x} {y} L {x} {low} C {x} {to_y} {to_x} {low} {to_x} {to_y}")
         }
     };
+    drawn(edge, &path)
+}
+
+fn drawn(edge: &GraphEdge, path: &str) -> Markup {
     let class = format!(
         "edge{}{}",
         if edge.reference { " refers" } else { "" },

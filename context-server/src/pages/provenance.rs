@@ -1,7 +1,7 @@
 //! Which data fed an answer, and which answers used a data.
 
-use context_runtime::MessageId;
 use context_runtime::provenance::{AnswerPlace, DataLink, Occurrence, Quote, SourcePlace};
+use context_runtime::{MessageId, Role};
 use maud::{Markup, html};
 
 use super::run::Place;
@@ -160,6 +160,7 @@ fn occurrence(seen: &Occurrence, place: &Place<'_>) -> Markup {
             SourcePlace::ToolCall { tool, .. } => { "call of " bdi { (tool) } ", by the model" },
             SourcePlace::Data { name, .. } => { "data " bdi { (name) } },
             _ if seen.message.is_none() => "the system prompt",
+            _ if seen.role == Role::Assistant => "written first by the model itself",
             _ => (seen.role.as_str()),
         }
     };

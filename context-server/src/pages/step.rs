@@ -3,7 +3,7 @@
 use context_runtime::trajectory::{
     Field, FieldForm, FieldValue, Measures, TrajectoryNode, TrajectoryNodeKind, Version,
 };
-use context_runtime::{Part, ToolCall, ToolResult};
+use context_runtime::{Part, Timestamp, ToolCall, ToolResult};
 use maud::{Markup, html};
 
 use super::run::Place;
@@ -196,10 +196,16 @@ fn measures(measures: Option<&Measures>) -> Markup {
             @for (name, value) in facts {
                 @if let Some(value) = value { dt { (name) } dd { (value) } }
             }
-            @if let Some(at) = known.started_at { dt { "Started" } dd { (time(at)) } }
-            @if let Some(at) = known.ended_at { dt { "Ended" } dd { (time(at)) } }
+            @if let Some(at) = known.started_at { dt { "Started" } dd { (moment(at)) } }
+            @if let Some(at) = known.ended_at { dt { "Ended" } dd { (moment(at)) } }
         }
     }
+}
+
+/// Returns a time to the microsecond, since steps are compared.
+fn moment(at: Timestamp) -> String {
+    jiff::Timestamp::from_microsecond(at.as_micros())
+        .map_or_else(|_| "–".to_owned(), |at| at.to_string())
 }
 
 /// Returns links to steps under a name.

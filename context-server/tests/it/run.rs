@@ -284,3 +284,18 @@ async fn content_of_steps_is_text() {
     is_harmless(&site.page(&format!("/chats/{chat}/run?branch={chat}&view={chat}")).await);
     is_harmless(&site.get(&format!("/chats/{chat}/run?node={chat}")).await.1);
 }
+
+#[tokio::test]
+async fn a_chat_too_long_to_be_made_into_steps_says_how_to_record_it() {
+    let site = Site::new().await;
+    for part in 0..6 {
+        let messages =
+            (0..900).map(|n| user(format!("Question {n}")).with_id(format!("m{part}-{n}")));
+        site.say("it's long", messages).await;
+    }
+    let page = site.page("/chats/it%27s%20long/run").await;
+    assert!(page.contains("context trajectory record 'it'\\''s long'"), "{page}");
+    assert_eq!(site.json("/api/v1/chats/it%27s%20long/run").await["origin"], "too_long");
+    assert_eq!(site.get("/chats/it%27s%20long/run?view=graph").await.0, 200);
+    assert_eq!(site.get("/chats/it%27s%20long/run?view=provenance&message=m0-1").await.0, 200);
+}
