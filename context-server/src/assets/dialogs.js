@@ -49,7 +49,8 @@ export function ask({ title, text = [], fields = [], button, danger = false }) {
       answer(dialog.returnValue === "yes" ? Object.fromEntries(new FormData(form)) : null);
     });
     open(dialog);
-    (one("input, textarea", form) ?? all("button", form).at(-1)).focus();
+    // Nothing is removed by a key that was pressed too often.
+    (one("input, textarea", form) ?? all("button", form).at(danger ? 0 : -1)).focus();
   });
 }
 
@@ -57,7 +58,14 @@ export function ask({ title, text = [], fields = [], button, danger = false }) {
 export function showMenu(beside, items) {
   one("[role=menu]")?.remove();
   const menu = make("div", { className: "menu", role: "menu", tabIndex: -1 });
-  const close = (refocus) => { menu.remove(); if (refocus) beside.focus({ preventScroll: true }); };
+  // To remove what has the focus is to move the focus, which closes the menu: once is enough.
+  let isOpen = true;
+  const close = (refocus) => {
+    if (!isOpen) return;
+    isOpen = false;
+    menu.remove();
+    if (refocus) beside.focus({ preventScroll: true });
+  };
   for (const [name, run, className] of items) {
     menu.append(make("button", { type: "button", role: "menuitem", className: className ?? "",
       onclick: () => { close(true); run(); } }, name));

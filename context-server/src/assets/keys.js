@@ -38,7 +38,7 @@ export function listen(rows, commands) {
     ".": () => current() && one("[data-do=menu]", current()) && rowMenu(current(), one("[data-do=menu]", current())),
     e: () => commands.failure?.(1), E: () => commands.failure?.(-1),
     "[": () => commands.sibling?.(-1), "]": () => commands.sibling?.(1),
-    G: () => rows()?.end(), "g g": () => rows()?.show(0),
+    G: () => rows()?.end(true), "g g": () => rows()?.show(0),
     s: () => commands.sent?.(current()), b: () => view("Branches"), c: () => view("Chat"), d: () => view("Difference"), r: () => view("Run"), p: () => view("Prompt"),
     "/": () => { const field = one(".find input[type=search]"); field.focus(); field.select(); },
     "g c": () => go(`${root()}/`), "g m": () => go(`${root()}/memory`),

@@ -1,41 +1,69 @@
 // Follows a chat while it grows. A page that is being read does not jump.
-import { fetchJson, main, one, say, sayTimes } from "./dom.js";
+import { fetchJson, main, make, one, say, sayTimes } from "./dom.js";
+
+const PAUSE = 3000;
+
+/** Lists the branches as they are now. */
+function listBranches({ heads, active }) {
+  const select = one("#branch");
+  if (!select) return;
+  const names = heads.map(([name]) => (name === active ? `${name} ●` : name));
+  if (names.join("\n") === [...select.options].map((option) => option.text).join("\n")) return;
+  const chosen = select.value;
+  select.replaceChildren(...heads.map(([name], at) => make("option", { value: name, selected: name === chosen }, names[at])));
+}
 
 export function follow(rows) {
   const view = main();
   const { api, branch } = view.dataset;
-  let known = null, lost = false, generation = Number(view.dataset.generation);
-  const source = new EventSource(`${api}events`);
+  let known = null, lost = false, generation = Number(view.dataset.generation), unseen = 0;
+  let source = null, working = Promise.resolve();
   const newer = one("#newer");
-  newer?.addEventListener("click", () => { newer.hidden = true; rows.end(); });
-  source.addEventListener("open", () => {
-    if (lost) say("Connected again.");
-    lost = false;
-  });
-  source.addEventListener("error", () => {
-    if (!lost) say("The program that shows this page does not answer. What you see stays.", true);
-    lost = true;
-  });
-  source.addEventListener("state", async (event) => {
-    const state = JSON.parse(event.data);
+  const seen = () => { unseen = 0; if (newer) newer.hidden = true; };
+  newer?.addEventListener("click", () => { seen(); rows.end(); });
+  view.addEventListener("scroll", () => { if (unseen && rows.isAtEnd) seen(); }, { passive: true });
+
+  async function take(state) {
     const head = state.heads.find(([name]) => name === branch)?.[1] ?? null;
     const before = known;
     known = state;
+    listBranches(state);
     if (before === null && head === view.dataset.head) return;
-    const now = await fetchJson(`${api.replace(/\/$/, "")}?branch=${encodeURIComponent(branch)}`).catch(() => null);
-    if (!now || (now.rows === rows.total && now.generation === generation && now.head === view.dataset.head)) return;
+    const now = await fetchJson(`${api.replace(/\/$/, "")}?branch=${encodeURIComponent(branch)}`);
+    if (now.rows === rows.total && now.generation === generation && now.head === view.dataset.head) return;
     const changed = now.generation !== generation || now.rows < rows.total;
-    generation = now.generation;
-    view.dataset.head = now.head ?? "";
     const more = now.rows - rows.total;
     const atEnd = await rows.grow(now.rows, changed);
+    generation = now.generation;
+    view.dataset.head = now.head ?? "";
     if (more > 0 && !atEnd && newer) {
-      newer.textContent = `${more} new ↓`;
+      unseen += more;
+      newer.textContent = `${unseen} new ↓`;
       newer.hidden = false;
     }
     const outline = one(".outline");
     if (outline) { outline.dataset.total = now.turns; outline.dispatchEvent(new Event("grown")); }
     sayTimes(view);
-  });
+  }
+
+  function connect() {
+    source = new EventSource(`${api}events`);
+    source.addEventListener("open", () => {
+      if (lost) say("Connected again.");
+      lost = false;
+    });
+    source.addEventListener("error", () => {
+      if (!lost) say("The program that shows this page does not answer. What you see stays.", true);
+      lost = true;
+      // The browser tries again by itself, unless it was told no.
+      if (source.readyState === EventSource.CLOSED) setTimeout(connect, PAUSE);
+    });
+    source.addEventListener("state", (event) => {
+      const state = JSON.parse(event.data);
+      // One after the other. What cannot be fetched now is fetched with the next state.
+      working = working.then(() => take(state)).catch(() => {});
+    });
+  }
+  connect();
   addEventListener("pagehide", () => source.close());
 }

@@ -7,6 +7,10 @@ import { all, make, one, sayTimes } from "./dom.js";
 
 const TALLEST = 4_000_000;
 const WHOLE = 150;
+// The space between two rows, as the styles have it.
+const GAP = 6;
+// The space below the last row.
+const FOOT = 24;
 const KEPT_CHUNKS = 80;
 
 export class Rows {
@@ -18,7 +22,10 @@ export class Rows {
     this.heights = new Map();
     this.estimate = 160;
     this.elements = new Map();
+    this.sources = new Map();
     this.anchor = { row: 0, top: 0 };
+    // Whether the end is shown however the list changes.
+    this.sticks = false;
     this.last = 0;
     this.frame = 0;
   }
@@ -39,12 +46,31 @@ export class Rows {
   async drawWhole(at) {
     const wanted = [];
     for (let number = 0; number * this.chunk < this.total; number += 1) wanted.push(this.fetch(number));
-    const parts = await Promise.all(wanted);
-    const made = parse(parts.flat());
-    this.elements = new Map(made.map((row) => [Number(row.dataset.row), row]));
-    this.window.replaceChildren(...made);
+    const rows = (await Promise.all(wanted)).flat();
+    const made = [];
+    rows.forEach((html, row) => {
+      const old = this.elements.get(row);
+      if (old && this.sources.get(row) === html) return;
+      const fresh = parse([html])[0];
+      this.put(row, fresh, html);
+      if (old) swap(old, fresh); else this.window.append(fresh);
+      made.push(fresh);
+    });
+    for (const [row, element] of this.elements) if (row >= rows.length) this.drop(row, element);
     this.finish(made);
     if (at !== undefined) this.mark(at);
+  }
+
+  put(row, element, html) {
+    this.elements.set(row, element);
+    this.sources.set(row, html);
+  }
+
+  drop(row, element) {
+    if (element.contains(document.activeElement)) this.view.focus({ preventScroll: true });
+    element.remove();
+    this.elements.delete(row);
+    this.sources.delete(row);
   }
 
   async fetch(number) {
@@ -70,7 +96,26 @@ export class Rows {
 
   height(row) { return this.heights.get(row) ?? this.estimate; }
 
-  get spacer() { return Math.min(TALLEST, Math.max(this.total * this.estimate, this.view.clientHeight)); }
+  /** What is above the list in the same view. */
+  get head() { return this.list.offsetTop - this.view.offsetTop; }
+
+  /** The farthest position of the scroll bar. */
+  get room() { return Math.max(1, this.head + this.tall - this.view.clientHeight); }
+
+  get isAtEnd() {
+    return this.isWhole ? this.view.scrollTop + this.view.clientHeight >= this.view.scrollHeight - 40 : this.atEnd;
+  }
+
+  /** Takes the height of the list from the rows that were drawn. Not while somebody scrolls: the bar would move. */
+  resize() {
+    const tall = Math.round(Math.min(TALLEST, Math.max(this.total * this.estimate, this.view.clientHeight - this.head)));
+    if (tall === this.tall) return;
+    const before = this.view.scrollTop;
+    this.tall = tall;
+    this.list.style.height = `${tall}px`;
+    // A lower list may move the bar, which nobody did.
+    this.last += this.view.scrollTop - before;
+  }
 
   scrolled() {
     if (this.isWhole) return;
@@ -78,24 +123,29 @@ export class Rows {
     const moved = top - this.last;
     if (moved === 0) return;
     this.last = top;
+    if (moved < 0) this.sticks = false;
     if (Math.abs(moved) < this.view.clientHeight * 3) this.anchor.top -= moved;
-    else this.anchor = { row: this.rowAt(top), top: 0 };
+    else this.anchor = this.placeAt(top);
     this.schedule();
     clearTimeout(this.settling);
     this.settling = setTimeout(() => this.settle(), 120);
   }
 
-  rowAt(top) {
-    const room = Math.max(1, this.spacer - this.view.clientHeight);
-    return Math.min(this.total - 1, Math.max(0, Math.round((top / room) * (this.total - 1))));
+  /** The anchor that a position of the scroll bar means. */
+  placeAt(top) {
+    if (top < this.head + this.height(0)) return { row: 0, top: this.head - top };
+    const share = Math.min(1, top / this.room) * (this.total - 1), row = Math.floor(share);
+    return { row, top: -(share - row) * this.height(row) };
   }
 
   /** Puts the scroll bar where the anchor is; nothing moves on the page. */
   settle() {
-    const room = this.spacer - this.view.clientHeight;
-    const row = this.anchor.row - this.anchor.top / Math.max(1, this.height(this.anchor.row));
+    this.resize();
+    const { room, anchor } = this;
+    const row = anchor.row - anchor.top / Math.max(1, this.height(anchor.row));
     const share = Math.min(1, Math.max(0, row / Math.max(1, this.total - 1)));
-    const wanted = this.atEnd ? room : Math.round(share * room);
+    // Beside the first row there is what is above the list, which has its place by the pixel.
+    const wanted = this.atEnd ? room : anchor.row === 0 ? Math.max(0, this.head - anchor.top) : Math.round(share * room);
     if (Math.abs(this.view.scrollTop - wanted) > 2) this.move(wanted);
     this.schedule();
   }
@@ -118,41 +168,42 @@ export class Rows {
       anchor.top += this.height(anchor.row);
       anchor.row += 1;
     }
-    if (anchor.row === 0 && anchor.top > 0) anchor.top = 0;
+    if (anchor.row === 0 && anchor.top > this.head) anchor.top = this.head;
   }
 
   draw() {
     if (!this.total) return;
+    if (this.tall === undefined) this.resize();
     this.measure();
+    const view = this.view.clientHeight, over = view, end = this.total - 1;
+    const stick = () => { if (this.sticks) this.anchor = { row: end, top: view - FOOT - this.height(end) }; };
+    stick();
     this.normalize();
-    const view = this.view.clientHeight, over = view;
     let first = this.anchor.row, top = this.anchor.top;
     while (first > 0 && top > -over) { first -= 1; top -= this.height(first); }
     let last = this.anchor.row, bottom = this.anchor.top + this.height(last);
-    while (last < this.total - 1 && bottom < view + over) { last += 1; bottom += this.height(last); }
+    while (last < end && bottom < view + over) { last += 1; bottom += this.height(last); }
     this.fill(first, last);
     this.measure();
+    stick();
     // The anchor stays; what is above it may have other heights than was thought.
     top = this.anchor.top;
     for (let row = first; row < this.anchor.row; row += 1) top -= this.height(row);
     bottom = this.anchor.top;
     for (let row = this.anchor.row; row <= last; row += 1) bottom += this.height(row);
-    this.atEnd = last === this.total - 1 && bottom <= view + 1;
-    if (last === this.total - 1 && bottom < view) {
-      const up = Math.min(view - bottom, Math.max(0, -top));
-      this.anchor.top += up;
-      top += up;
-    }
-    if (first === 0 && top > 0) { this.anchor.top -= top; top = 0; }
-    this.list.style.height = `${this.spacer}px`;
-    this.window.style.transform = `translateY(${Math.round(this.view.scrollTop + top)}px)`;
+    let shift = 0;
+    if (last === end && bottom + FOOT < view) shift = view - FOOT - bottom;
+    if (first === 0 && top + shift > this.head) shift = this.head - top;
+    this.anchor.top += shift;
+    this.atEnd = last === end && bottom + shift + FOOT <= view + 1;
+    this.window.style.transform = `translateY(${this.view.scrollTop - this.head + top + shift}px)`;
   }
 
   measure() {
     let sum = 0, count = 0;
     for (const [row, element] of this.elements) {
-      const height = element.offsetHeight;
       if (element.classList.contains("ghost")) continue;
+      const height = element.getBoundingClientRect().height + GAP;
       this.heights.set(row, height);
       sum += height;
       count += 1;
@@ -162,27 +213,22 @@ export class Rows {
   }
 
   fill(first, last) {
-    for (const [row, element] of this.elements) {
-      if (row >= first && row <= last) continue;
-      if (element.contains(document.activeElement)) this.view.focus({ preventScroll: true });
-      element.remove();
-      this.elements.delete(row);
-    }
+    for (const [row, element] of this.elements) if (row < first || row > last) this.drop(row, element);
     const made = [];
     let before = null;
     for (let row = first; row <= last; row += 1) {
       const number = Math.floor(row / this.chunk);
       const html = this.chunks.get(number)?.[row - number * this.chunk];
       let element = this.elements.get(row);
-      if (!element || (element.classList.contains("ghost") && html)) {
+      // A row that may have changed stays until it is known how.
+      if (!html && !this.chunks.has(number)) this.fetch(number).then(() => this.schedule(), () => {});
+      if (html ? this.sources.get(row) !== html : !element) {
         const fresh = html ? parse([html])[0] : make("div", { className: "row ghost", ariaHidden: "true" });
-        if (!html) {
-          fresh.style.height = `${Math.round(this.height(row))}px`;
-          this.fetch(number).then(() => this.schedule(), () => {});
-        } else made.push(fresh);
-        element?.remove();
+        if (html) made.push(fresh);
+        else fresh.style.height = `${Math.round(this.height(row) - GAP)}px`;
+        if (element) swap(element, fresh);
         element = fresh;
-        this.elements.set(row, element);
+        this.put(row, element, html);
       }
       const next = before ? before.nextSibling : this.window.firstChild;
       if (element !== next) this.window.insertBefore(element, next);
@@ -205,7 +251,8 @@ export class Rows {
     if (this.total === 0) return;
     if (!this.isWhole) {
       await this.fetch(Math.floor(row / this.chunk)).catch(() => {});
-      this.anchor = { row, top: how === "top" ? 0 : 12 };
+      this.sticks = false;
+      this.anchor = { row, top: row === 0 ? this.head : how === "top" ? 0 : 12 };
       this.draw();
       this.settle();
       this.draw();
@@ -235,7 +282,8 @@ export class Rows {
       if (box.top >= view.top && box.bottom <= view.bottom) return;
       if (this.isWhole) { element.scrollIntoView({ block: box.height > view.height ? "start" : "nearest" }); return; }
       if (by > 0 && box.height < view.height) {
-        this.anchor = { row, top: view.height - box.height - 12 };
+        this.sticks = false;
+        this.anchor = { row, top: view.height - box.height - GAP - 12 };
         this.draw(); this.settle();
         return;
       }
@@ -249,36 +297,55 @@ export class Rows {
     return 0;
   }
 
-  /** Takes a new number of rows, and shows the end if that was in sight. Drops what may have changed. */
+  /** Takes a new number of rows, and shows the end if that was in sight. Fetches again what may have changed. */
   async grow(total, changed) {
-    const end = this.isWhole
-      ? this.view.scrollTop + this.view.clientHeight >= this.view.scrollHeight - 40 : this.atEnd;
+    const end = this.isAtEnd;
     const from = changed ? 0 : Math.max(0, Math.floor((this.total - 1) / this.chunk));
     for (const number of [...this.chunks.keys()]) if (number >= from) this.chunks.delete(number);
-    const stale = changed ? 0 : Math.max(0, this.total - 1);
     this.total = total;
     if (this.isWhole && total > WHOLE) {
+      this.last = this.view.scrollTop;
+      const row = this.firstInSight(), box = this.elements.get(row)?.getBoundingClientRect();
       this.isWhole = false;
       this.list.classList.add("virtual");
-      this.anchor = { row: this.firstInSight(), top: 0 };
+      this.anchor = { row, top: (box?.top ?? 0) - GAP - this.view.getBoundingClientRect().top };
     }
     if (this.isWhole) {
       const top = this.view.scrollTop;
       await this.drawWhole();
       this.view.scrollTop = end ? this.view.scrollHeight : top;
-    } else {
-      for (const [row, element] of this.elements) {
-        if (row < stale) continue;
-        element.remove();
-        this.elements.delete(row);
-      }
-      if (end) await this.show(total - 1, "top");
-      this.schedule();
+      return end;
     }
+    const shown = new Set([...this.elements.keys()].map((row) => Math.floor(row / this.chunk)));
+    if (end) shown.add(Math.floor((total - 1) / this.chunk));
+    await Promise.all([...shown].filter((number) => number * this.chunk < total).map((number) => this.fetch(number)));
+    if (end) await this.end();
+    else this.schedule();
     return end;
   }
 
-  end() { return this.isWhole ? this.view.scrollTo({ top: this.view.scrollHeight }) : this.show(this.total - 1, "top"); }
+  /** Shows the end, and marks the last row if it was asked for. */
+  async end(mark = false) {
+    if (!this.total) return;
+    if (this.isWhole) this.view.scrollTo({ top: this.view.scrollHeight });
+    else {
+      await this.fetch(Math.floor((this.total - 1) / this.chunk)).catch(() => {});
+      this.sticks = true;
+      this.draw();
+      this.settle();
+      this.draw();
+    }
+    if (mark) this.mark(this.total - 1, false);
+  }
+}
+
+/** Puts a row in the place of its older form, with the focus and what was unfolded. */
+function swap(old, fresh) {
+  const focused = old.contains(document.activeElement);
+  const open = all("details", old).map((details) => details.open);
+  all("details", fresh).forEach((details, at) => { details.open = open[at] ?? details.open; });
+  old.replaceWith(fresh);
+  if (focused) fresh.focus({ preventScroll: true });
 }
 
 function template(html) {

@@ -35,6 +35,8 @@ pub(crate) async fn chat(
     let title = view.chat.title.as_deref().unwrap_or(&chat).to_owned();
     let branch = (view.branch != view.chat.active).then(|| view.branch.to_string());
     let branch = branch.as_deref();
+    // Another branch may become the active one while this page is open.
+    let own = query(Some(view.branch.as_str()));
     let first = asked.unwrap_or(0) / CHUNK * CHUNK;
     let first_rows = chunk(&view, &chat, &links, first, CHUNK).await.or_page(&links)?;
     let body = html! {
@@ -51,14 +53,15 @@ pub(crate) async fn chat(
                     }
                 }
                 div class="outline" data-outline=(links.api(&chat, "outline"))
-                    data-total=(view.turns()) data-query=(query(branch)) tabindex="0" role="region"
+                    data-total=(view.turns()) data-query=(own) tabindex="0" role="region"
                     aria-label="Outline of turns" { div class="space" {} }
             }
             main id="main" data-view="chat" tabindex="-1"
-                data-chat=(chat) data-branch=(view.branch.as_str()) data-query=(query(branch))
+                data-chat=(chat) data-branch=(view.branch.as_str()) data-query=(own)
                 data-api=(links.api(&chat, "")) data-rows=(links.chat(&chat, "rows"))
                 data-total=(view.rows()) data-chunk=(CHUNK) data-first=(first)
                 data-generation=(view.chain.generation())
+                data-head=[view.chain.head().map(MessageId::as_str)]
                 data-at=[asked] data-readonly=[operations.is_read_only().then_some("yes")] {
                 div class="top" {
                     p class="facts" {
