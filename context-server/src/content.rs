@@ -3,6 +3,7 @@
 
 mod arguments;
 mod code;
+mod contrast;
 mod diff;
 mod long;
 mod markdown;

@@ -34,7 +34,7 @@ function sentence(facts) {
   if (facts.model) parts.push(facts.model);
   if (tokens(facts)) parts.push(`${tokens(facts)} tokens`);
   if (facts.cost_usd !== null) parts.push(money(facts.cost_usd));
-  if (facts.calls) parts.push(`${facts.calls} tool calls`);
+  if (facts.calls) parts.push(`${facts.calls} tool call${facts.calls === 1 ? "" : "s"}`);
   if (facts.failures) parts.push(`${facts.failures} failed`);
   return parts.length ? ` · ${parts.join(" · ")}` : "";
 }

@@ -1,6 +1,5 @@
 //! Colours for code and JSON.
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use maud::{Markup, PreEscaped, html};
@@ -10,11 +9,17 @@ use syntect::parsing::SyntaxSet;
 use syntect::util::LinesWithEndings;
 use two_face::theme::{EmbeddedLazyThemeSet, EmbeddedThemeName};
 
+use super::contrast;
+
 /// Longer code is shown without colours.
 const LONGEST: usize = 24 * 1024;
 /// Code with a longer line is shown without colours: the rules may take long for it.
 const LONGEST_LINE: usize = 2_000;
 const STYLE: ClassStyle = ClassStyle::SpacedPrefixed { prefix: "s-" };
+
+/// The backgrounds of code, `--code` of the styles.
+const LIGHT: [u8; 3] = [0xf4, 0xf5, 0xf7];
+const DARK: [u8; 3] = [0x1e, 0x22, 0x28];
 
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
@@ -26,11 +31,9 @@ pub(crate) fn stylesheet() -> String {
         css(themes.get(EmbeddedThemeName::InspiredGithub)),
         css(themes.get(EmbeddedThemeName::OneHalfDark)),
     );
-    let mut sheet = String::with_capacity(light.len() + dark.len() + 200);
-    for (scope, rules) in [(":root", light), (":root[data-theme=dark]", dark)] {
-        let _ = writeln!(sheet, "{scope} {{\n{}\n}}", without_background(&rules));
-    }
-    sheet
+    let light = contrast::readable(&without_background(&light), LIGHT);
+    let dark = contrast::readable(&without_background(&dark), DARK);
+    format!(":root {{\n{light}\n}}\n:root[data-theme=dark] {{\n{dark}\n}}\n")
 }
 
 /// Removes the rule of the whole block: the page has its own background.
@@ -47,7 +50,7 @@ pub(crate) fn block(code: &str, language: &str) -> Markup {
     html! {
         div class="code" {
             @if !language.is_empty() { span class="lang" { (language) } }
-            pre { code { (highlighted(code, language)) } }
+            pre tabindex="0" { code { (highlighted(code, language)) } }
         }
     }
 }

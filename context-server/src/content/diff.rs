@@ -22,7 +22,7 @@ pub(crate) fn lines(before: &str, after: &str) -> Markup {
     differences.timeout(std::time::Duration::from_millis(400));
     let differences = differences.diff_lines(before, after);
     html! {
-        div class="diff" role="group" aria-label="difference" {
+        div class="diff" tabindex="0" role="group" aria-label="difference" {
             @for (number, group) in differences.grouped_ops(AROUND).iter().enumerate() {
                 @if number > 0 { div class="gap" { "⋯" } }
                 @for change in group.iter().flat_map(|part| differences.iter_changes(part)) {
@@ -50,7 +50,7 @@ pub(crate) fn json(before: &str, after: &str) -> Markup {
 /// Returns a patch that a program wrote, with its lines coloured.
 pub(crate) fn patch(text: &str) -> Markup {
     html! {
-        div class="diff" role="group" aria-label="patch" {
+        div class="diff" tabindex="0" role="group" aria-label="patch" {
             @for line in text.lines().take(2_000) {
                 @let class = match line.as_bytes().first() {
                     Some(b'+') if !line.starts_with("+++") => "ins",

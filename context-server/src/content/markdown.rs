@@ -17,8 +17,7 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     cleaner
         .rm_tags(["img", "area", "map"])
         .add_generic_attributes(["class"])
-        .add_tag_attributes("input", ["type", "checked", "disabled"])
-        .add_tags(["input"])
+        .add_tag_attributes("pre", ["tabindex"])
         .url_schemes(["http", "https", "mailto"].into())
         .url_relative(ammonia::UrlRelative::Deny)
         .link_rel(Some("noopener noreferrer nofollow"))
@@ -68,6 +67,10 @@ pub(crate) fn markdown(text: &str) -> Markup {
             | Event::Start(Tag::Link { .. })
             | Event::End(TagEnd::Link) => events.push(event),
             Event::Html(text) | Event::InlineHtml(text) => events.push(Event::Text(text)),
+            // A box of a form would need a label.
+            Event::TaskListMarker(done) => {
+                events.push(Event::Text(CowStr::Borrowed(if done { "☑ " } else { "☐ " })));
+            }
             Event::SoftBreak => events.push(Event::HardBreak),
             event => events.push(event),
         }

@@ -12,6 +12,8 @@ use crate::operations::{BranchLine, BranchTree};
 /// The width of a lane of the drawing, and the most lanes that are told apart.
 const LANE: usize = 16;
 const LANES: usize = 12;
+/// The height of a line, as the styles have it.
+const HEIGHT: usize = 28;
 
 pub(crate) async fn branches(
     State(operations): State<Operations>,
@@ -104,15 +106,15 @@ fn lane(depth: usize, active: bool) -> Markup {
     let depth = depth.min(LANES);
     let (x, width) = (depth * LANE + 8, LANES.min(depth + 1) * LANE);
     html! {
-        svg width=(width) height="24" viewBox={ "0 0 " (width) " 24" } {
+        svg width=(width) height=(HEIGHT) viewBox={ "0 0 " (width) " " (HEIGHT) } {
             @for before in 0..depth {
-                line x1=(before * LANE + 8) y1="0" x2=(before * LANE + 8) y2="24" class="rail" {}
+                line x1=(before * LANE + 8) y1="0" x2=(before * LANE + 8) y2=(HEIGHT) class="rail" {}
             }
             @if depth > 0 {
-                path d={ "M" (x - LANE) " 0 C " (x - LANE) " 12 " (x) " 0 " (x) " 12" }
+                path d={ "M" (x - LANE) " 0 C " (x - LANE) " 14 " (x) " 0 " (x) " 14" }
                     class="bend" {}
             }
-            circle cx=(x) cy="12" r=(if active { 5 } else { 4 }) {}
+            circle cx=(x) cy="14" r=(if active { 5 } else { 4 }) {}
         }
     }
 }

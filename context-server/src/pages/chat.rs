@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::row::row;
-use super::shell::{Shell, Tab, grouped, query};
+use super::shell::{Shell, Tab, counted, query};
 use super::{OrPage, PageError};
 use crate::api::Slice;
 use crate::links::Links;
@@ -65,8 +65,7 @@ pub(crate) async fn chat(
                 data-at=[asked] data-readonly=[operations.is_read_only().then_some("yes")] {
                 div class="top" {
                     p class="facts" {
-                        (grouped(view.chain.len() as u64)) " messages · "
-                        (grouped(view.turns() as u64)) " turns"
+                        (counted(view.chain.len(), "message")) " · " (counted(view.turns(), "turn"))
                         span data-facts=(links.api(&chat, "facts")) {}
                     }
                     @if view.chain.is_empty() { p class="empty" {

@@ -132,6 +132,12 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// Returns a number of things, by the word for one of them.
+pub(crate) fn counted(number: usize, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", grouped(number as u64))
+}
+
 /// Returns a time for a `time` element: the whole, which scripts show as people say it.
 pub(crate) fn time(at: context_runtime::Timestamp) -> Markup {
     let shown = jiff::Timestamp::from_microsecond(at.as_micros());
