@@ -108,7 +108,8 @@ fn lane(depth: usize, active: bool) -> Markup {
     html! {
         svg width=(width) height=(HEIGHT) viewBox={ "0 0 " (width) " " (HEIGHT) } {
             @for before in 0..depth {
-                line x1=(before * LANE + 8) y1="0" x2=(before * LANE + 8) y2=(HEIGHT) class="rail" {}
+                @let x = before * LANE + 8;
+                line x1=(x) y1="0" x2=(x) y2=(HEIGHT) class="rail" {}
             }
             @if depth > 0 {
                 path d={ "M" (x - LANE) " 0 C " (x - LANE) " 14 " (x) " 0 " (x) " 14" }
