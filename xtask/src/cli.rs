@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 use crate::process::Verdict;
 use crate::workspace::Workspace;
 use crate::{
-    bench, ci, conformance, coverage, fuzz, layers, mutants, semver, services, test, tidy, tools,
-    torture, vectors,
+    bench, ci, conformance, coverage, fuzz, layers, mutants, screenshots, semver, services, test,
+    tidy, tools, torture, vectors,
 };
 
 /// The tasks of the workspace
@@ -31,6 +31,7 @@ enum Task {
     /// repository look in the folder that CONTEXT_TEST_DATA names, else in ../shared. They report a
     /// missing folder.
     ///
+    /// Crates that need a browser get Chromium, at CONTEXT_TEST_CHROMIUM or by its usual names.
     /// Crates that need PostgreSQL or Redis get a server: the one at CONTEXT_TEST_POSTGRES_URL,
     /// CONTEXT_TEST_REDIS_URL and CONTEXT_TEST_REDIS_CLUSTER_URL if they are set, else one that is
     /// started for this run. Missing servers are installed if the user is root on Debian or Ubuntu,
@@ -70,6 +71,8 @@ enum Task {
     Tools(tools::Args),
     /// Measure an area against a baseline that does the same work with the bare library
     Bench(bench::Args),
+    /// Take pictures of the inspector with demo chats into docs/inspector
+    Screenshots(screenshots::Args),
     /// Start PostgreSQL, Redis and a Redis Cluster, print their addresses, and keep them running
     /// until Ctrl-C
     Services(services::Args),
@@ -97,6 +100,7 @@ pub fn run(cli: Cli) -> Result<Verdict> {
         Task::Mutants(args) => mutants::run(&workspace()?, &args),
         Task::Tools(args) => tools::run(&workspace()?, &args),
         Task::Bench(args) => bench::run(&workspace()?, &args),
+        Task::Screenshots(args) => screenshots::run(&workspace()?, &args),
         Task::Services(args) => services::run(&args),
         Task::Layers => layers::run(&workspace()?),
         Task::Tidy => tidy::run(&workspace()?),

@@ -22,6 +22,7 @@ mod paths;
 mod process;
 mod public_types;
 mod rooms;
+mod screenshots;
 mod semver;
 mod services;
 pub mod source;

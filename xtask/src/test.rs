@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use anyhow::Result;
 
 use crate::process::{Cargo, Verdict};
+use crate::services::browser;
 use crate::services::need::{self, Need};
 use crate::services::start::Services;
 use crate::workspace::Workspace;
@@ -70,7 +71,8 @@ pub(crate) fn environment(
 ) -> Vec<(&'static str, OsString)> {
     let data = ("CONTEXT_TEST_DATA", workspace.data_root().into());
     let servers = services.environment().into_iter().map(|(name, value)| (name, value.into()));
-    std::iter::once(data).chain(servers).collect()
+    let browser = services.browser().map(|it| browser::environment(it, workspace.target_folder()));
+    std::iter::once(data).chain(servers).chain(browser.into_iter().flatten()).collect()
 }
 
 /// Returns the needs of the tests of the named packages, or of all packages if none is named.

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use context_servers::{Postgres, Redis};
 
+use super::browser;
 use crate::process::Verdict;
 
 /// The environment variable that keeps every task from installing anything unasked.
@@ -17,6 +18,7 @@ pub(crate) const FORBID: &str = "CONTEXT_NO_INSTALL";
 pub(crate) enum Program {
     Postgres,
     Redis,
+    Chromium,
 }
 
 impl Program {
@@ -25,6 +27,7 @@ impl Program {
         match self {
             Self::Postgres => "PostgreSQL",
             Self::Redis => "Redis",
+            Self::Chromium => "Chromium",
         }
     }
 
@@ -32,6 +35,7 @@ impl Program {
         match self {
             Self::Postgres => Postgres::programs().is_ok(),
             Self::Redis => Redis::program().is_ok(),
+            Self::Chromium => browser::program().is_some(),
         }
     }
 }
@@ -61,6 +65,7 @@ impl System {
             (Self::Homebrew, Program::Postgres) | (_, Program::Postgres) => "postgresql",
             (Self::Homebrew, Program::Redis) => "redis",
             (_, Program::Redis) => "redis-server",
+            (_, Program::Chromium) => "chromium",
         });
         let sudo = if self == (Self::Debian { root: false }) { &["sudo"][..] } else { &[] };
         let apt = |args: &[&'static str]| [sudo, &["apt-get"], args].concat();
@@ -179,5 +184,10 @@ mod tests {
             "sudo apt-get update && sudo apt-get install -y --no-install-recommends redis-server",
         );
         check(System::Homebrew, &both, "brew install postgresql redis");
+        check(
+            System::Debian { root: true },
+            &[Program::Chromium],
+            "apt-get update && apt-get install -y --no-install-recommends chromium",
+        );
     }
 }

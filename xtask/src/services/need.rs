@@ -14,6 +14,8 @@ pub enum Need {
     Postgres,
     /// A Redis server, and a Redis Cluster, which the same program provides.
     Redis,
+    /// A browser, Chromium.
+    Browser,
 }
 
 impl Need {
@@ -27,6 +29,7 @@ impl Need {
             "folder" => Some(Self::Folder),
             "postgres" => Some(Self::Postgres),
             "redis" => Some(Self::Redis),
+            "browser" => Some(Self::Browser),
             _ => None,
         }
     }
@@ -41,7 +44,9 @@ pub(crate) fn of(package: &Package) -> Result<BTreeSet<Need>> {
         list.as_array().with_context(|| format!("`needs` of {} is no list", package.name))?;
     let need = |word: &serde_json::Value| match word.as_str().and_then(Need::parse) {
         Some(need) => Ok(need),
-        None => bail!("{} needs {word}; known are folder, postgres and redis", package.name),
+        None => {
+            bail!("{} needs {word}; known are folder, postgres, redis and browser", package.name)
+        }
     };
     words.iter().map(need).collect()
 }

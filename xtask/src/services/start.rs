@@ -7,6 +7,7 @@ use std::{env, thread};
 use anyhow::{Context, Result, anyhow, bail};
 use context_servers::{Postgres, PostgresOptions, Redis, RedisCluster, RedisOptions, ServerError};
 
+use super::browser;
 use super::install::{self, Program};
 use super::need::Need;
 
@@ -24,7 +25,8 @@ enum Server {
 impl Server {
     fn of(need: Need) -> &'static [Self] {
         match need {
-            Need::Folder => &[],
+            // A browser is no server: each test program starts its own.
+            Need::Folder | Need::Browser => &[],
             Need::Postgres => &[Self::Postgres],
             Need::Redis => &[Self::Redis, Self::Cluster],
         }
@@ -102,6 +104,8 @@ pub(crate) struct Services {
     /// A description of the missing servers.
     missing: Option<String>,
     running: Vec<Running>,
+    /// The program of the browser, if one is needed and there.
+    browser: Option<String>,
 }
 
 impl Services {
@@ -116,7 +120,14 @@ impl Services {
         let (given, own): (Vec<_>, Vec<_>) =
             wanted.iter().copied().partition(|server| server.given().is_some());
         install::unasked(&absent(&own))?;
-        let absent = absent(&own);
+        let wants_browser = needs.contains(&Need::Browser);
+        if wants_browser && !Program::Chromium.is_there() {
+            install::unasked(&[Program::Chromium])?;
+        }
+        let mut absent = absent(&own);
+        if wants_browser && !Program::Chromium.is_there() {
+            absent.push(Program::Chromium);
+        }
         if !absent.is_empty() && (required || promised()) {
             bail!("there is no {}; run {}", names(&absent), install::hint(&absent));
         }
@@ -130,7 +141,8 @@ impl Services {
             own.iter().zip(&running).map(|(server, running)| (server.variable(), running.url())),
         );
         let provisions = provisions(needs, &given, &own)?;
-        Ok(Self { addresses, provisions, missing, running })
+        let browser = wants_browser.then(browser::program).flatten();
+        Ok(Self { addresses, provisions, missing, running, browser })
     }
 
     /// Returns the addresses, with the variables in which tests look for them.
@@ -143,6 +155,11 @@ impl Services {
         let all = !self.addresses.is_empty() && self.missing.is_none();
         let require = all.then(|| (REQUIRE, "1".to_owned()));
         self.addresses.iter().cloned().chain(require).collect()
+    }
+
+    /// Returns the program of the browser, if one is needed and there.
+    pub(crate) fn browser(&self) -> Option<&str> {
+        self.browser.as_deref()
     }
 
     /// Returns the source of a need, or `None` if it is not met.
@@ -176,7 +193,7 @@ fn names(programs: &[Program]) -> String {
 fn missing(absent: &[Program]) -> String {
     let hint = install::hint(absent);
     format!(
-        "SKIPPED: what needs a server, for there is no {}; to have it run, run {hint}",
+        "SKIPPED: what needs a server or a browser, for there is no {}; to have it run, run {hint}",
         names(absent)
     )
 }
@@ -223,13 +240,21 @@ fn provisions(
         let from = |list: &[Server]| servers.iter().any(|server| list.contains(server));
         let local = match need {
             Need::Folder => Some("temp dir".to_owned()),
+            Need::Browser => browser::program(),
             Need::Postgres if from(own) => Some(format!("local {}", major(&Postgres::version()?))),
             Need::Redis if from(own) => Some(format!("local {}", major(&Redis::version()?))),
             Need::Postgres | Need::Redis => None,
         };
         let env = from(given).then(|| "env".to_owned());
         let sources: Vec<_> = env.into_iter().chain(local).collect();
-        if *need == Need::Folder || servers.iter().all(|s| given.contains(s) || own.contains(s)) {
+        let is_met = match need {
+            Need::Folder => true,
+            Need::Browser => !sources.is_empty(),
+            Need::Postgres | Need::Redis => {
+                servers.iter().all(|server| given.contains(server) || own.contains(server))
+            }
+        };
+        if is_met {
             provisions.insert(*need, sources.join(", "));
         }
     }

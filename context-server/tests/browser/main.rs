@@ -1,0 +1,94 @@
+//! The inspector in a real browser.
+//!
+//! Each test has a server and a browser context of its own, in one Chromium for the whole program.
+//! Nothing sleeps: tests wait for what a person would see. Without a browser the tests are ignored,
+//! with the command that installs one.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod accessible;
+mod demo;
+mod driver;
+mod hostile;
+mod keyboard;
+mod live;
+mod pictures;
+mod site;
+mod transcripts;
+
+use std::process::ExitCode;
+use std::sync::{Arc, LazyLock};
+
+use libtest_mimic::{Arguments, Completion, Trial};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::driver::{Browser, INSTALL};
+
+static RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
+
+/// The browser, started by the first test.
+type Shared = Arc<LazyLock<Option<Browser>>>;
+
+/// The outcome of a test: nothing, or why it was not run.
+trait Outcome {
+    fn into_completion(self) -> Completion;
+}
+
+impl Outcome for () {
+    fn into_completion(self) -> Completion {
+        Completion::Completed
+    }
+}
+
+impl Outcome for Option<String> {
+    fn into_completion(self) -> Completion {
+        self.map_or(Completion::Completed, Completion::ignored_with)
+    }
+}
+
+macro_rules! trials {
+    ($browser:expr, $($module:ident::$test:ident),* $(,)?) => {
+        vec![$({
+            let browser: Shared = Arc::clone(&$browser);
+            Trial::ignorable_test(
+                concat!(stringify!($module), "::", stringify!($test)),
+                move || {
+                    let Some(browser) = &**browser else {
+                        return Ok(Completion::ignored_with(format!("no Chromium: {INSTALL}")));
+                    };
+                    Ok(RUNTIME.block_on($module::$test(browser)).into_completion())
+                },
+            )
+        }),*]
+    };
+}
+
+fn main() -> ExitCode {
+    let browser: Shared =
+        Arc::new(LazyLock::new(|| Browser::program().as_deref().map(Browser::start)));
+    let trials = trials![
+        browser,
+        hostile::content_of_every_field_is_text,
+        hostile::names_in_dialogs_and_addresses_are_text,
+        keyboard::rows_are_read_without_a_mouse,
+        keyboard::actions_are_done_without_a_mouse,
+        keyboard::focus_is_seen_and_comes_back,
+        keyboard::views_have_keys,
+        live::a_page_at_its_end_follows,
+        live::a_page_in_the_middle_stays_and_says_how_many_are_new,
+        live::a_second_tab_sees_what_the_first_did,
+        live::a_server_that_comes_back_is_followed_again,
+        transcripts::claude_code,
+        transcripts::provider_requests,
+        transcripts::swe_agent,
+        transcripts::tau_bench,
+        transcripts::toolbench,
+        accessible::axe_has_no_serious_finding,
+        accessible::nothing_is_wider_than_the_page,
+        accessible::text_has_its_own_direction,
+        accessible::an_empty_store_says_what_to_do,
+        pictures::pages_are_pictured,
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
