@@ -13,13 +13,13 @@ function pageOf(done) {
   return `${root()}/chats/${encode(done.chat)}?${branch}${at}`;
 }
 
-async function act(action, { go = false } = {}) {
+async function act(action, { leave = false } = {}) {
   try {
     const done = await post(action);
     if (done.notes.length) {
       await ask({ title: done.text, text: done.notes, button: "Close" });
     }
-    if (go) {
+    if (leave) {
       sessionStorage.setItem("context-said", done.text);
       go(pageOf(done));
     } else say(done.text);
@@ -47,7 +47,7 @@ async function edit(message, branch) {
     text: ["The message stays where it is. The new text is written on a branch of its own, which ends with it. Nothing is run."],
     fields: [{ name: "text", label: "Text", value, multiline: true }], button: "Write the branch",
   });
-  if (answer) await act({ action: "edit", message, text: answer.text, branch }, { go: true });
+  if (answer) await act({ action: "edit", message, text: answer.text, branch }, { leave: true });
 }
 
 async function redact(message) {
@@ -73,12 +73,12 @@ export function rowMenu(row, beside) {
   items.push(["Copy link", () => copy(`${location.origin}${root()}/chats/${encode(chat)}?branch=${encode(branch)}&at=${encode(message)}`, "the link")]);
   items.push(["Copy as JSON", async () => copy(JSON.stringify(await fetchJson(`${main().dataset.api}messages/${encode(message)}`), null, 2), "the message")]);
   if (readonly !== "yes") {
-    items.push(["Rewind here", () => act({ action: "rewind", message }, { go: true })]);
+    items.push(["Rewind here", () => act({ action: "rewind", message }, { leave: true })]);
     items.push(["Fork to a new chat…", async () => {
       const answer = await ask({ title: "Fork to a new chat", button: "Fork",
         text: ["Copies the messages up to this one. Nothing is run, and what tools did elsewhere remains."],
         fields: [{ name: "to", label: "Name of the chat", value: `${chat}-fork` }] });
-      if (answer) await act({ action: "fork", message, to: answer.to }, { go: true });
+      if (answer) await act({ action: "fork", message, to: answer.to }, { leave: true });
     }]);
     items.push(["Checkpoint…", async () => {
       const answer = await ask({ title: "Checkpoint", button: "Set", fields: [{ name: "name", label: "Name" }] });
