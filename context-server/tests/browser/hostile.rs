@@ -174,7 +174,7 @@ async fn is_tame(page: &Page) {
     let ours = page
         .eval("[...document.querySelectorAll('script, base, iframe, object, embed, meta[http-equiv], style, form, a[href], [onclick], [onload], [onerror]')]
             .filter((it) => !(it.matches('script[src]') && new URL(it.src).origin === location.origin)
-                && !it.matches('form.find, form[method=dialog], form[data-own]')
+                && !(it.matches('form.find, form[method=dialog], form[data-do]') && new URL(it.action).origin === location.origin)
                 && !(it.matches('a') && /^(https?|mailto):$/.test(it.protocol)))
             .map((it) => it.outerHTML)")
         .await;

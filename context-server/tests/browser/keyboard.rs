@@ -180,6 +180,14 @@ pub(crate) async fn views_have_keys(browser: &Browser) {
     page.wait("document.activeElement.closest('.tree')").await;
     page.wait(SEEN).await;
     goes(&["c"], demo::BOOKING).await;
+    // From an answer to what was sent for it.
+    page.press(&["j", "j", "j"]).await;
+    page.wait("document.querySelector('.row.current')?.dataset.id === 'b-search'").await;
+    goes(&["s"], "/sent").await;
+    assert_eq!(page.eval("new URL(location).searchParams.get('message')").await, "b-search");
+    page.is_sound().await;
+    goes(&["d"], "/compare").await;
+    goes(&["c"], demo::BOOKING).await;
     goes(&["g", "c"], "/").await;
     page.press(&["j", "j"]).await;
     page.wait("document.activeElement.closest('table.chats')").await;

@@ -31,7 +31,7 @@ fn pictures() -> Vec<Picture> {
         ("narrow", booking.clone(), View::NARROW, &["j", "j", "l"]),
         // Views that a chat may have.
         ("sent", format!("{booking}/sent"), View::WIDE, &[]),
-        ("difference", format!("{booking}/difference"), View::WIDE, &[]),
+        ("difference", format!("{booking}/compare"), View::WIDE, &[]),
         ("run", format!("{booking}/run"), View::WIDE, &[]),
         ("provenance", format!("{booking}/run?view=provenance"), View::DARK, &[]),
         ("prompt", format!("{booking}/prompt"), View::WIDE, &[]),
