@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: costs compared with baselines, counted in instructions, and compared with
 //! other libraries.
 //!
-//! An area is one of the facade's benchmarks. The benchmark defines its measurements and baselines.
+//! An area is one of the facade's benchmarks, or the command's one of the inspector. The benchmark
+//! defines its measurements, and its baselines or targets.
 //! Two names are not areas of this kind: [`instructions`] counts the instructions of hot paths,
 //! [`peers`] compares other libraries.
 
@@ -21,6 +22,11 @@ use crate::workspace::{FACADE, Workspace, targets};
 
 /// The area that measures stores, on every available server.
 const STORES: &str = "stores";
+/// The area that measures the inspector in a browser: it is a benchmark of the command, which it
+/// runs.
+const INSPECTOR: &str = "inspector";
+/// The crate of the command.
+const COMMAND: &str = "context-cli";
 
 #[derive(Debug, clap::Args)]
 #[command(subcommand_value_name = "AREA", subcommand_help_heading = "Areas")]
@@ -75,6 +81,7 @@ fn areas(workspace: &Workspace) -> BTreeSet<String> {
     let mut areas =
         workspace.krate(FACADE).map(|facade| targets(facade, "bench")).unwrap_or_default();
     areas.retain(|area| ![instructions::PROGRAM, peers::PROGRAM].contains(&area.as_str()));
+    areas.extend(workspace.has_target(COMMAND, "bench", INSPECTOR).then(|| INSPECTOR.to_owned()));
     areas
 }
 
@@ -107,17 +114,22 @@ fn program(workspace: &Workspace, area: &OsStr, rest: &[OsString], args: &Args) 
         let known: Vec<_> = areas.iter().map(String::as_str).collect();
         bail!("nothing measures {area:?}; known areas: {}, instructions, peers", known.join(", "));
     };
-    let needs = if area == STORES { Need::servers() } else { Default::default() };
+    let needs = match area {
+        STORES => Need::servers(),
+        INSPECTOR => [Need::Browser].into(),
+        _ => Default::default(),
+    };
+    let krate = if area == INSPECTOR { COMMAND } else { FACADE };
     let services = Services::start(&needs, false)?;
     if let Some(missing) = services.missing() {
         eprintln!("{missing}");
     }
     let flags = [("--json", args.json), ("--check", args.check)];
     Cargo::new(workspace.root(), "bench")
-        .args(["--quiet", "--locked", "--all-features", "-p", FACADE, "--bench", area, "--"])
+        .args(["--quiet", "--locked", "--all-features", "-p", krate, "--bench", area, "--"])
         .args(flags.into_iter().filter(|(_, on)| *on).map(|(flag, _)| flag))
         .args(rest)
-        .envs(&services.environment())
+        .envs(&crate::test::environment(workspace, &services))
         .run()
 }
 

@@ -124,6 +124,7 @@ export class Rows {
     if (moved === 0) return;
     this.last = top;
     if (moved < 0) this.sticks = false;
+    this.flies = Math.abs(moved) > this.view.clientHeight;
     if (Math.abs(moved) < this.view.clientHeight * 3) this.anchor.top -= moved;
     else this.anchor = this.placeAt(top);
     this.schedule();
@@ -140,6 +141,7 @@ export class Rows {
 
   /** Puts the scroll bar where the anchor is; nothing moves on the page. */
   settle() {
+    this.flies = false;
     this.resize();
     const { room, anchor } = this;
     const row = anchor.row - anchor.top / Math.max(1, this.height(anchor.row));
@@ -175,7 +177,8 @@ export class Rows {
     if (!this.total) return;
     if (this.tall === undefined) this.resize();
     this.measure();
-    const view = this.view.clientHeight, over = view, end = this.total - 1;
+    // What is beside the view is drawn ahead, unless the view is elsewhere in the next frame.
+    const view = this.view.clientHeight, over = this.flies ? 0 : view / 2, end = this.total - 1;
     const stick = () => { if (this.sticks) this.anchor = { row: end, top: view - FOOT - this.height(end) }; };
     stick();
     this.normalize();
@@ -191,6 +194,8 @@ export class Rows {
     for (let row = first; row < this.anchor.row; row += 1) top -= this.height(row);
     bottom = this.anchor.top;
     for (let row = this.anchor.row; row <= last; row += 1) bottom += this.height(row);
+    // Rows that were lower than was thought leave room for more.
+    if (bottom < view && last < end) this.schedule();
     let shift = 0;
     if (last === end && bottom + FOOT < view) shift = view - FOOT - bottom;
     if (first === 0 && top + shift > this.head) shift = this.head - top;
@@ -221,7 +226,9 @@ export class Rows {
       const html = this.chunks.get(number)?.[row - number * this.chunk];
       let element = this.elements.get(row);
       // A row that may have changed stays until it is known how.
-      if (!html && !this.chunks.has(number)) this.fetch(number).then(() => this.schedule(), () => {});
+      // While the list flies by, one chunk at a time is enough: most are gone before they come.
+      const waits = this.flies && this.pending?.size;
+      if (!html && !this.chunks.has(number) && !waits) this.fetch(number).then(() => this.schedule(), () => {});
       if (html ? this.sources.get(row) !== html : !element) {
         const fresh = html ? parse([html])[0] : make("div", { className: "row ghost", ariaHidden: "true" });
         if (html) made.push(fresh);
