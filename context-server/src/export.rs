@@ -28,6 +28,10 @@ const PACK: usize = 400 * 1024;
 const REQUESTS: usize = 100;
 /// The rows of all branches up to which a file has branches other than the one it shows.
 const ROWS_OF_BRANCHES: usize = 30_000;
+/// The steps of a run that a file has.
+const STEPS: usize = 300;
+/// The lines of a page of the run, as the script asks for them.
+const LINES: usize = 200;
 /// The turns of a page of the outline, as the script asks for them.
 const TURNS: usize = 200;
 
@@ -61,6 +65,10 @@ pub struct HtmlExported {
     pub requests: usize,
     /// The requests of the branch.
     pub all_requests: usize,
+    /// The steps of the run that can be opened, the oldest.
+    pub steps: usize,
+    /// The steps of the run.
+    pub all_steps: usize,
     /// The branches.
     pub branches: usize,
     /// The branches of the chat.
@@ -150,9 +158,11 @@ pub async fn write_html(
         let ids = serde_json::to_string(&ids).map_err(io::Error::from)?;
         file.put(&[format!("ids{query}")], ids)?;
     }
-    for path in [links.chat(chat, "branches"), links.api(chat, "facts"), links.api(chat, "tree")] {
+    let views = [links.chat(chat, "branches"), links.chat(chat, "prompt")];
+    for path in views.into_iter().chain([links.api(chat, "facts"), links.api(chat, "tree")]) {
         file.add(&path).await?;
     }
+    (done.steps, done.all_steps) = file.add_run(&operations, chat).await?;
     let view_name = view.branch.to_string();
     (done.requests, done.all_requests) =
         file.add_requests(&operations, chat, &view_name, &own).await?;
@@ -262,6 +272,39 @@ impl<W: Write> PageFile<'_, W> {
         )?;
         self.out.flush()?;
         Ok(())
+    }
+
+    /// Adds the run of the chat: its views, its lines, and its first steps. Returns how many
+    /// these are, and of how many.
+    async fn add_run(
+        &mut self,
+        operations: &Operations,
+        chat: &str,
+    ) -> Result<(usize, usize), HtmlExportError> {
+        let links = Links::default();
+        let (page, api) = (links.chat(chat, "run"), links.api(chat, "run"));
+        let run = operations.run(chat, None).await?;
+        self.put(std::slice::from_ref(&page), self.page(&page).await?)?;
+        for view in ["list", "waterfall", "graph", "provenance"] {
+            self.add(&format!("{page}?view={view}")).await?;
+        }
+        let mut steps = Vec::new();
+        for from in (0..run.lines()).step_by(LINES) {
+            self.add(&format!("{api}/lines?from={from}&count={LINES}")).await?;
+            if steps.len() < STEPS {
+                let lines = run.lines_of(from, LINES).await?;
+                steps.extend(lines.into_iter().map(|line| line.node.to_string()));
+            }
+        }
+        steps.truncate(STEPS);
+        for node in &steps {
+            let node = encode(node);
+            let body = self.page(&format!("{page}/step?node={node}")).await?;
+            self.put(&[format!("{page}/step?node={node}")], body)?;
+            self.add(&format!("{api}/step?node={node}")).await?;
+            self.add(&format!("{page}?view=provenance&node={node}")).await?;
+        }
+        Ok((steps.len(), run.lines()))
     }
 
     /// Adds the newest requests of a branch and their differences. Returns how many, and of how

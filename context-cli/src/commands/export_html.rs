@@ -86,6 +86,12 @@ fn note(app: &App, written: &HtmlExported) {
             written.requests, written.all_requests
         ));
     }
+    if written.steps < written.all_steps {
+        app.out.note(format_args!(
+            "the page has the first {} of {} steps in full; `context ui` has all",
+            written.steps, written.all_steps
+        ));
+    }
     if written.branches < written.all_branches {
         app.out.note(format_args!(
             "the page has {} of {} branches; --branch names another",

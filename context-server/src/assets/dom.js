@@ -54,14 +54,16 @@ export const root = () => document.documentElement.dataset.root ?? "";
 export const main = () => one("#main");
 export const isTyping = (target) => target?.closest?.("input, textarea, select, [contenteditable]");
 
-/** Goes to another page. A page in a file has its pages within itself, and replaces both. */
+/** The address of the page. A page in a file has its pages within itself, and replaces all of these. */
 export const navigation = {
   to: (url) => location.assign(url),
+  url: () => new URL(location.href),
+  replace: (url) => history.replaceState(null, "", url),
   mark: (id) => {
-    const url = new URL(location.href);
+    const url = navigation.url();
     url.searchParams.set("at", id);
     url.searchParams.delete("turn");
-    history.replaceState(null, "", url);
+    navigation.replace(url);
   },
 };
 export const go = (url) => navigation.to(url);

@@ -1,15 +1,15 @@
 // The run of a chat: one selected step in four views.
-import { all, fetchJson, go, main, one, say, sayTimes } from "./dom.js";
+import { all, fetchJson, go, main, navigation, one, say, sayTimes } from "./dom.js";
 import { Steps } from "./steps.js";
 
 let askedStep = 0;
 
 /** Puts the step into the address and into the links to the other views. */
 function rememberStep(node) {
-  const url = new URL(location.href);
+  const url = navigation.url();
   url.searchParams.set("node", node);
   url.searchParams.delete("message");
-  history.replaceState(null, "", url);
+  navigation.replace(url);
   main().dataset.node = node;
   for (const link of all(".views a")) {
     url.searchParams.set("view", link.dataset.shows);
@@ -52,9 +52,9 @@ function zoomDrawing() {
     in: () => zoom(scale * 1.25), out: () => zoom(scale / 1.25),
     fit: () => zoom(Math.min((box.clientWidth - 4) / width, (box.clientHeight - 4) / height, 1)),
   };
-  document.addEventListener("click", (event) => run[event.target.closest?.("[data-zoom]")?.dataset.zoom]?.());
+  main().addEventListener("click", (event) => run[event.target.closest?.("[data-zoom]")?.dataset.zoom]?.());
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select")) return;
+    if (!svg.isConnected || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select")) return;
     run[{ "+": "in", "=": "in", "-": "out", 0: "fit" }[event.key]]?.();
   });
   if (width > box.clientWidth) zoom(Math.max(0.6, (box.clientWidth - 4) / width));
@@ -76,7 +76,7 @@ function followRun(steps) {
 /** Starts the page. Returns the rows for the keyboard, if the view has lines. */
 export function startRun(view, commands) {
   zoomDrawing();
-  document.addEventListener("click", (event) => {
+  view.addEventListener("click", (event) => {
     const link = event.target.closest?.(".drawing [data-step], .detail [data-step]");
     if (!link || link.dataset.leaves || event.metaKey || event.ctrlKey || event.shiftKey) return;
     if (steps) { event.preventDefault(); goTo(link.dataset.step); return; }

@@ -14,7 +14,7 @@ function placeOf(url) {
   for (const name of ["branch", "message", "number", "after", "before", "piece", "view", "node", "from", "count"]) {
     if (all.get(name)) kept.set(name, all.get(name));
   }
-  for (const drop of [[], ["branch"], ["before"], ["branch", "before"]]) {
+  for (const drop of [[], ["branch"], ["before"], ["view"], ["message"], ["node"]]) {
     for (const name of drop) kept.delete(name);
     const short = kept.size ? `${path}?${kept}` : path;
     if (short in places) return places[short];
@@ -57,7 +57,7 @@ async function showPage(url) {
   }
   document.body.prepend(...fresh.map((element) => document.adoptNode(element)));
   here = url;
-  location.hash = `!${url}`;
+  if (location.hash !== `#!${url}`) history.pushState(null, "", `#!${url}`);
   if (at !== null) {
     const ids = JSON.parse((await bodyOf(branch ? `ids?branch=${encodeURIComponent(branch)}` : "ids")) ?? "[]");
     const row = ids.indexOf(at);
@@ -111,9 +111,10 @@ export function bePage(again) {
   };
   window.EventSource = class { addEventListener() {} close() {} };
   navigation.to = (url) => { const to = resolve(url); if (to) showPage(to); };
-  navigation.mark = (id) => {
-    const branch = new URLSearchParams(here.split("?")[1] ?? "").get("branch");
-    history.replaceState(null, "", `#!${here.split("?")[0]}?${branch ? `branch=${encodeURIComponent(branch)}&` : ""}at=${encodeURIComponent(id)}`);
+  navigation.url = () => new URL(here, "http://file");
+  navigation.replace = (url) => {
+    here = url.pathname + url.search;
+    history.replaceState(null, "", `#!${here}`);
   };
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]");
@@ -122,6 +123,7 @@ export function bePage(again) {
     event.preventDefault();
     showPage(to);
   });
+  addEventListener("popstate", () => showNamed());
   document.addEventListener("submit", (event) => {
     if (!event.target.matches(".find")) return;
     event.preventDefault();

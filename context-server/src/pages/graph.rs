@@ -26,13 +26,15 @@ pub(super) async fn graph(
                     @if drawn.agent > 0 { "Agent " (drawn.agent) ", r" } @else { "R" }
                     "ound " (drawn.round)
                 }
-                button type="button" data-zoom="out" title="Smaller (-)" aria-label="Smaller" { "−" }
+                button type="button" data-zoom="out" title="Smaller (-)" aria-label="Smaller" {
+                    "−" }
                 button type="button" data-zoom="in" title="Larger (+)" aria-label="Larger" { "+" }
                 button type="button" data-zoom="fit" title="Fit (0)" { "Fit" }
                 @if drawn.left_out_before + drawn.left_out_after > 0 {
                     span class="note" {
                         "A large round: " (drawn.left_out_before) " steps before and "
-                        (drawn.left_out_after) " after are not drawn. Select another step in the list to see those around it."
+                        (drawn.left_out_after)
+                            " after are not drawn. Select another step in the list to see those around it."
                     }
                 }
             }

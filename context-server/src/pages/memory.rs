@@ -73,7 +73,8 @@ fn question(page: &MemoryPage, asked: &Remembered, links: &Links) -> Markup {
         form class="recallform" action=(links.to("/memory")) {
             label {
                 span class="note" { "What would be recalled for" }
-                input type="search" name="q" value=(asked.q) placeholder="a question or a topic" autocomplete="off";
+                input type="search" name="q" value=(asked.q) placeholder="a question or a topic"
+                    autocomplete="off";
             }
             label {
                 span class="note" { "Scope" }
@@ -204,7 +205,8 @@ fn entry(memory: &MemoryEntry, links: &Links, can_forget: bool) -> Markup {
 fn trust(trust: Option<Trust>) -> Markup {
     html! {
         @match trust {
-            Some(Trust::Foreign) => span class="badge bad" title="Content of a third party" { "foreign" },
+            Some(Trust::Foreign) => span class="badge bad" title="Content of a third party" {
+                "foreign" },
             Some(trust) => span class="badge" title="Class of trust" { (trust.as_str()) },
             None => span class="badge" title="Class of trust" { "trust unknown" },
         }

@@ -33,7 +33,8 @@ pub(crate) async fn prompt(
             @if is_empty {
                 div class="empty" {
                     p { "Nothing of a prompt is stored with this chat: no fragments, no system messages, no tools." }
-                    p { "Fragments that a program sets with " code { ".persisted()" } " are kept and shown here. Others are set by the program for each request." }
+                    p { "Fragments that a program sets with " code { ".persisted()" }
+                        " are kept and shown here. Others are set by the program for each request." }
                 }
             }
             (system(&view, &chat, &links))
@@ -95,7 +96,8 @@ fn fragment(fragment: &PromptFragment, chat: &str, links: &Links) -> Markup {
                 @if !fragment.persisted { span class="badge" { "not persisted" } }
                 @if fragment.lazy { span class="badge" { "loaded when it is needed" } }
                 @if fragment.untrusted {
-                    span class="badge bad" title="Its content is data of others and is marked as such" { "untrusted" }
+                    span class="badge bad"
+                        title="Its content is data of others and is marked as such" { "untrusted" }
                 } @else {
                     span class="badge" { "trusted" }
                 }

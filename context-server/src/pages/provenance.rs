@@ -39,7 +39,8 @@ pub(super) async fn provenance(
             (recorded(&found, place))
             @if let Some(messages) = found.too_long {
                 p class="note" {
-                    "Values in the messages are not looked for: the branch has " (messages) " messages."
+                    "Values in the messages are not looked for: the branch has " (messages)
+                        " messages."
                 }
             } @else if found.message.is_some() {
                 (sources(&found, place))
@@ -58,7 +59,8 @@ fn recorded(found: &ProvenanceView, place: &Place<'_>) -> Markup {
     let Some(step) = &found.step else { return html! {} };
     if step.read.is_empty() && step.read_by.is_empty() {
         return html! {
-            p class="note" { "No data edges of this step were recorded. What follows was found in the messages." }
+            p class="note" {
+                "No data edges of this step were recorded. What follows was found in the messages." }
         };
     }
     html! {
@@ -73,7 +75,8 @@ fn recorded(found: &ProvenanceView, place: &Place<'_>) -> Markup {
 fn sources(found: &ProvenanceView, place: &Place<'_>) -> Markup {
     html! {
         section {
-            h2 { "Which data fed this " @if found.role == "assistant" { "answer" } @else { "message" } }
+            h2 { "Which data fed this " @if found.role == "assistant" { "answer" } @else {
+                "message" } }
             @if found.sources.is_empty() {
                 p class="note" { "No value of its text or its calls occurs in earlier messages." }
             }
@@ -143,7 +146,8 @@ fn value(link: &DataLink) -> Markup {
                 }
             }
             meter min="0" max="100" low="34" high="67" optimum="100" value=(percent)
-                title={ "Strength " (percent) " of 100: the value is in " (link.messages) " messages" } {
+                title={ "Strength " (percent) " of 100: the value is in " (link.messages)
+                    " messages" } {
                 (percent)
             }
         }

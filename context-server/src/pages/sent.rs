@@ -157,6 +157,10 @@ fn prefix(answer: &SentAnswer) -> Markup {
     let prefix = &answer.report.prefix;
     html! {
         @match &prefix.cause {
+            None if prefix.reused == 0 => p {
+                "It begins with all of the request before, of which the provider caches nothing: "
+                "it is too short, or not marked."
+            },
             None => p {
                 "It begins with all of the request before: " (grouped(prefix.reused))
                 " tokens should be in the provider's cache."

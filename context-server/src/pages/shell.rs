@@ -96,7 +96,8 @@ impl<'a> Shell<'a> {
                     }
                 }
                 @if self.chat.is_none() {
-                    a class="memories-link" href=(links.to("/memory")) title="Memory (g m)" { "Memory" }
+                    a class="memories-link" href=(links.to("/memory")) title="Memory (g m)" {
+                        "Memory" }
                 }
                 form class="find" role="search" action=(links.to("/search")) {
                     @if let Some((chat, _)) = self.chat {

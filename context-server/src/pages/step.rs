@@ -38,7 +38,8 @@ pub(super) fn detail(step: &StepDetail, place: &Place<'_>) -> Markup {
         header {
             h2 { (node.kind().as_str()) " " span class="id" { (step.step) } }
             span class={ "state " (step.state.as_str()) } { (step.state.as_str()) }
-            a class="when" href=(place.step(place.view, Some(step.step))) title="Link to this step" {
+            a class="when" href=(place.step(place.view, Some(step.step)))
+                title="Link to this step" {
                 "recorded " (time(node.created_at))
             }
         }
