@@ -15,6 +15,8 @@
 //! # }
 //! ```
 //!
+//! `examples/beside_an_agent.rs` is this as a whole program.
+//!
 //! Content is shown as text: no markup of a message, name or result reaches the page, the content
 //! security policy allows scripts and styles of this crate only, and nothing is fetched from
 //! elsewhere. `docs/design/inspector.md` has the decisions.

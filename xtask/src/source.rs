@@ -52,6 +52,9 @@ pub fn files(root: &Path) -> Result<Vec<SourceFile>> {
                 }
             } else if is_text(&path) {
                 found.push(read(root, path)?);
+            } else if path.extension().is_some_and(|extension| extension == "png") {
+                // Pages may show pictures; nothing is looked for in them.
+                found.push(SourceFile::new(relative(root, &path), ""));
             }
         }
     }
@@ -68,9 +71,14 @@ fn is_text(path: &Path) -> bool {
 fn read(root: &Path, path: PathBuf) -> Result<SourceFile> {
     let text =
         fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
-    let relative = path.strip_prefix(root).unwrap_or(&path);
+    Ok(SourceFile::new(relative(root, &path), text))
+}
+
+/// Returns the path of a file from the root of the workspace.
+fn relative(root: &Path, path: &Path) -> String {
+    let relative = path.strip_prefix(root).unwrap_or(path);
     let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
-    Ok(SourceFile::new(parts.join("/"), text))
+    parts.join("/")
 }
 
 /// Returns the code of a file. Comments, the inside of literals, and items behind `#[cfg(test)]`

@@ -19,8 +19,8 @@ use Use::{Looks, Makes, None, Writes};
 /// Name, effect, and a command line. The store is the default one and has a chat `notes`; the files
 /// are `notes.json` and `runs.json`.
 pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
-    // It runs until Ctrl-C; `inspector.rs` starts and ends it.
-    ("ui", None, "ui --help"),
+    // It serves until Ctrl-C, unless the file is missing; `inspector.rs` starts and ends it.
+    ("ui", None, "ui missing.json --no-open"),
     ("chats", Looks, "chats"),
     ("log", Looks, "log notes"),
     ("show", Looks, "show notes m1"),

@@ -30,8 +30,13 @@ fn pictures() -> Vec<Picture> {
         ("right-to-left", chat(demo::ARABIC), View::NARROW, &[]),
         ("narrow", booking.clone(), View::NARROW, &["j", "j", "l"]),
         // Views that a chat may have.
-        ("sent", format!("{booking}/sent"), View::WIDE, &[]),
-        ("difference", format!("{booking}/compare"), View::WIDE, &[]),
+        ("sent", format!("{booking}/sent?window=1300&policies=microcompact,snip"), View::WIDE, &[]),
+        (
+            "difference",
+            format!("{booking}/compare?window=1300&policies=microcompact,snip"),
+            View::WIDE,
+            &[],
+        ),
         ("run", format!("{booking}/run"), View::WIDE, &[]),
         ("provenance", format!("{booking}/run?view=provenance"), View::DARK, &[]),
         ("prompt", format!("{booking}/prompt"), View::WIDE, &[]),
