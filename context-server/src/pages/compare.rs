@@ -126,7 +126,13 @@ fn change(change: &PieceChange, found: &SentDifference, links: &Links, chat: &st
         ChangeOfPieces::Removed => (&change.before, &found.older.pieces),
         _ => (&change.after, &found.newer.pieces),
     };
-    let pieces: Vec<&RequestPiece> = of.0.iter().filter_map(|at| of.1.get(*at)).collect();
+    // A piece that is no longer sent says why in the later request, where it is at its place.
+    let in_newer = |piece: &RequestPiece| {
+        let message = piece.message.as_ref().filter(|_| class == "removed")?;
+        found.newer.piece(message).filter(|newer| !newer.is_sent())
+    };
+    let pieces = of.0.iter().filter_map(|at| of.1.get(*at));
+    let pieces: Vec<&RequestPiece> = pieces.map(|it| in_newer(it).unwrap_or(it)).collect();
     let is_break = difference_begins(change, found);
     html! {
         @if is_break { li class="break" { "the cache ends here" } }

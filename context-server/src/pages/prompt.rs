@@ -59,14 +59,16 @@ fn system(view: &PromptView, chat: &str, links: &Links) -> Markup {
                     summary {
                         @match &text.message {
                             Some(message) => {
-                                @let of = links.message(chat, Some(&view.branch), message.as_str());
-                                span class="name" {
-                                    "message " a href=(of) { bdi { (message.as_str()) } }
-                                }
+                                span class="name" { "message " bdi { (message.as_str()) } }
                             },
                             None => span class="name" { "of the imported file" },
                         }
                         (tokens(text.tokens))
+                    }
+                    // A link within the summary would be a control within a control.
+                    @if let Some(message) = &text.message {
+                        @let of = links.message(chat, Some(&view.branch), message.as_str());
+                        p { a href=(of) { "In the chat" } }
                     }
                     @for part in &text.parts { (content::part(part, Role::System)) }
                 }
