@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{OriginalUri, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -123,9 +123,11 @@ fn check(access: &Access, request: &Request) -> Result<(), Box<Response>> {
     if request.method() == Method::GET && given.is_some_and(|given| same(given, token)) {
         // The token leaves the address, so that no bookmark and no history holds it.
         let rest: Vec<&str> = query.split('&').filter(|it| !it.starts_with("token=")).collect();
-        let path = request.uri().path();
-        let to =
-            if rest.is_empty() { path.to_owned() } else { format!("{path}?{}", rest.join("&")) };
+        // Below the path at which the router is mounted, and never to another host.
+        let original = request.extensions().get::<OriginalUri>();
+        let path = original.map_or(request.uri().path(), |uri| uri.path());
+        let path = format!("/{}", path.trim_start_matches('/'));
+        let to = if rest.is_empty() { path } else { format!("{path}?{}", rest.join("&")) };
         let cookie = format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict");
         return Err(Box::new(([(header::SET_COOKIE, cookie)], Redirect::to(&to)).into_response()));
     }

@@ -111,7 +111,7 @@ pub struct PrefixReport {
     pub before: u64,
     /// The tokens of this request that the provider had in its cache and has to read again.
     pub lost: u64,
-    /// What reading them again costs, in US dollars, if the price is known.
+    /// The cost of reading them again in US dollars, if the price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_usd: Option<f64>,
     /// The first piece that is not as in the request before, as an index of
@@ -122,8 +122,8 @@ pub struct PrefixReport {
     /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
-    /// Why it broke, or why the provider has nothing of it in its cache. `None` if it is intact and
-    /// cached.
+    /// The reason why it broke, or why the provider has none of it in its cache. `None` if it is
+    /// intact and cached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<BreakCause>,
 }

@@ -12,7 +12,7 @@ use super::pieces::{Fate, PieceKind, RequestPiece};
 use super::reasons::grouped;
 use super::report::RequestReport;
 
-/// What became of pieces between two requests.
+/// The change of pieces between two requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -66,10 +66,10 @@ pub struct RequestDiff {
     /// The tokens of the later request that the earlier one had too, and that have to be read
     /// again.
     pub lost: u64,
-    /// What reading them again costs, in US dollars, if it is known.
+    /// The cost of reading them again in US dollars, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_usd: Option<f64>,
-    /// Why the later request does not begin with the earlier one, or why nothing of it is cached.
+    /// The reason why the later request does not begin with the earlier one, or is not cached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<BreakCause>,
 }

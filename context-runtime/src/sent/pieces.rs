@@ -35,7 +35,7 @@ pub enum PieceKind {
     Placeholder,
 }
 
-/// What became of a piece.
+/// The treatment of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -60,7 +60,7 @@ pub enum Fate {
 pub struct RequestPiece {
     /// The kind.
     pub kind: PieceKind,
-    /// What became of it.
+    /// The treatment.
     pub fate: Fate,
     /// The stored message. Of several, the oldest.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ use super::plans::CutInForce;
 use super::session::{Prepared, Session};
 use super::{ReplayError, ReplayOptions};
 
-/// Who decided what was cut of a request.
+/// The author of the cuts of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -27,7 +27,7 @@ pub enum RequestOrigin {
     Planned,
 }
 
-/// What the cuts in force save.
+/// The tokens that the cuts in force save.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SavedTokens {
@@ -56,7 +56,7 @@ pub struct RequestReport {
     pub answer: Option<MessageId>,
     /// The time of the newest message, which is taken for the time of the request.
     pub at: Timestamp,
-    /// Who decided what was cut.
+    /// The author of the cuts.
     pub origin: RequestOrigin,
     /// The provider.
     pub provider: String,
@@ -75,7 +75,7 @@ pub struct RequestReport {
     /// The cost of the input, if the price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<InputCost>,
-    /// What the cuts in force save in this request.
+    /// The tokens that the cuts in force save in this request.
     pub saved: SavedTokens,
     /// The prefix, compared with the request before.
     pub prefix: PrefixReport,

@@ -8,7 +8,7 @@ use super::Answer;
 use crate::Operations;
 use crate::operations::{ForgetMemory, MemoryForgotten, MemoryPage, MemoryRecall, PromptView};
 
-/// What is asked of the memories.
+/// A question to the memories.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Remembered {
     #[serde(default)]

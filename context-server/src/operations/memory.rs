@@ -83,7 +83,7 @@ pub struct MemoryEntry {
     pub tokens: u64,
 }
 
-/// What would be recalled.
+/// The memories that would be recalled.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct MemoryRecall {

@@ -1,4 +1,4 @@
-//! Which data fed an answer, and which answers used a data.
+//! The data that fed an answer, and the answers that used it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const LINKS: usize = 400;
 /// The most messages of a branch that are indexed while somebody waits.
 const MESSAGES: usize = 60_000;
 
-/// Which data fed an answer, and which answers used it.
+/// The data that fed an answer, and the answers that used it.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ProvenanceView {

@@ -7,7 +7,7 @@ use context_runtime::sent::{
     ReplayError, ReplayOptions, RequestEntry, RequestReplay, RequestReport,
 };
 use context_runtime::transcript::{self, TranscriptSource};
-use context_runtime::{ChatId, MessageId, PROVIDERS};
+use context_runtime::{ChatId, MessageId, PROVIDERS, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::Operations;
@@ -66,6 +66,8 @@ pub(super) struct KeptReplay {
     query: SentQuery,
     head: Option<MessageId>,
     generation: u64,
+    /// Also fragments, of which the prompt is made, and the metadata change the chat.
+    updated_at: Timestamp,
     replay: Arc<Mutex<RequestReplay>>,
 }
 
@@ -168,6 +170,7 @@ impl Operations {
             query.provider = Some(of_model.unwrap_or("anthropic").to_owned());
         }
         let (head, generation) = (view.chain.head().cloned(), view.chain.generation());
+        let updated_at = view.chat.updated_at;
         let settings = query.settings();
         let (kept, like) = {
             let replays = self.replays.lock().unwrap_or_else(PoisonError::into_inner);
@@ -175,6 +178,7 @@ impl Operations {
                 kept.chat == view.chat.chat.chat
                     && kept.query.branch == settings.branch
                     && (&kept.head, kept.generation) == (&head, generation)
+                    && kept.updated_at == updated_at
             };
             let same = replays.iter().filter(of_branch).find(|kept| kept.query == settings);
             let like = replays.iter().find(of_branch);
@@ -198,8 +202,14 @@ impl Operations {
         });
         let replay = Arc::new(Mutex::new(made.await??));
         let chat = view.chat.chat.chat.clone();
-        let kept =
-            KeptReplay { chat, query: settings, head, generation, replay: Arc::clone(&replay) };
+        let kept = KeptReplay {
+            chat,
+            query: settings,
+            head,
+            generation,
+            updated_at,
+            replay: Arc::clone(&replay),
+        };
         let mut replays = self.replays.lock().unwrap_or_else(PoisonError::into_inner);
         replays.push_front(kept);
         replays.truncate(KEPT);

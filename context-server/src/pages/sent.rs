@@ -129,10 +129,12 @@ fn summary(answer: &SentAnswer) -> Markup {
             p class="note" {
                 @match report.origin {
                     RequestOrigin::Recorded => {
-                        "Recomputed. The cuts are those that were stored with the chat at that time."
+                        "Recomputed, with the system prompt as it is now. The cuts are those that were "
+                        "stored with the chat at that time."
                     }
                     _ => {
-                        "Recomputed: this is what this library sends for this history with these settings. "
+                        "Recomputed, with the system prompt as it is now: this is what this library sends for "
+                        "this history with these settings. "
                         "No compaction that is stored with the chat decided it."
                     }
                 }
