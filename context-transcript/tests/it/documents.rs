@@ -69,7 +69,7 @@ fn a_rich_chat_is_a_document() {
                 Part::tool_call(
                     "c1",
                     "list_flights",
-                    json!({"to": "LIS", "days": [1, 2], "x": {}}),
+                    json!({"days": [1, 2], "to": "LIS", "x": {}}),
                 ),
                 Part::tool_call("c2", "book`it\n# x", json!({"note": "````\n# x\u{202e}"})),
             ],
