@@ -3,7 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
-/// The settings of random cases.
+/// The settings of random cases. The defaults suit a run beside other tests;
+/// `cargo xtask conformance --cases N --kills N` proves as much as there is time for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CaseSettings {
@@ -17,7 +18,7 @@ pub struct CaseSettings {
 
 impl Default for CaseSettings {
     fn default() -> Self {
-        Self { seed: 0x5eed, sequences: 60, kills: 200 }
+        Self { seed: 0x5eed, sequences: 20, kills: 60 }
     }
 }
 

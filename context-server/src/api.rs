@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::sent::{body as sent_body, difference as sent_difference, sent};
 use crate::operations::{
-    Action, ActionDone, BranchTree, ChatFacts, ChatPage, ChatVersion, SearchAnswer, TurnHead,
+    Action, ActionDone, AnswerProgress, BranchTree, ChatFacts, ChatPage, ChatVersion,
+    PieceInFlight, SearchAnswer, TurnHead,
 };
 use crate::{OperationError, Operations};
 
@@ -157,6 +158,14 @@ pub(crate) async fn outline(
     Ok(Json(view.outline(slice.from, slice.count.unwrap_or(PAGE).min(LARGEST_PAGE))))
 }
 
+pub(crate) async fn answering(
+    State(operations): State<Operations>,
+    Path(chat): Path<String>,
+    Query(slice): Query<Slice>,
+) -> Answer<Vec<PieceInFlight>> {
+    Ok(Json(operations.answering(&chat, slice.branch.as_deref()).await?))
+}
+
 /// The rows in which a tool call failed.
 pub(crate) async fn failures(
     State(operations): State<Operations>,
@@ -193,16 +202,38 @@ pub(crate) async fn act(
     Ok(Json(operations.act(&chat, action).await?))
 }
 
+/// The state of a chat, and how far the answer on one of its branches is.
+#[derive(PartialEq, Serialize)]
+pub(crate) struct Live {
+    #[serde(flatten)]
+    version: ChatVersion,
+    answer: Option<AnswerProgress>,
+}
+
+impl Live {
+    async fn of(
+        operations: &Operations,
+        chat: &str,
+        branch: Option<&str>,
+    ) -> Result<Self, OperationError> {
+        let version = operations.chat_state(chat).await?;
+        // A branch that is gone has no answer; the page learns from the heads that it is gone.
+        let answer = operations.answer_progress(chat, branch).await.unwrap_or_default();
+        Ok(Self { version, answer })
+    }
+}
+
 /// The states of a chat as they follow each other, the present one first. A chat that is gone ends
 /// the events.
 pub(crate) async fn events(
     State(operations): State<Operations>,
     Path(chat): Path<String>,
+    Query(Slice { branch, .. }): Query<Slice>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, OperationError> {
-    let first = operations.chat_state(&chat).await?;
-    let start = (operations, chat, Some(first), None::<ChatVersion>);
+    let first = Live::of(&operations, &chat, branch.as_deref()).await?;
+    let start = (operations, (chat, branch), Some(first), None::<Live>);
     let states =
-        futures_util::stream::unfold(start, |(operations, chat, first, before)| async move {
+        futures_util::stream::unfold(start, |(operations, of, first, before)| async move {
             let mut first = first;
             loop {
                 let state = match first.take() {
@@ -210,7 +241,7 @@ pub(crate) async fn events(
                     None => {
                         tokio::time::sleep(LOOK).await;
                         // A store that does not answer may do so the next time.
-                        match operations.chat_state(&chat).await {
+                        match Live::of(&operations, &of.0, of.1.as_deref()).await {
                             Ok(state) => state,
                             Err(error) if error.status().as_u16() == 404 => return None,
                             Err(_) => continue,
@@ -221,7 +252,7 @@ pub(crate) async fn events(
                     let event = Event::default().event("state").json_data(&state);
                     // A state is plain data, which has a JSON form.
                     let event = event.unwrap_or_default();
-                    return Some((Ok(event), (operations, chat, None, Some(state))));
+                    return Some((Ok(event), (operations, of, None, Some(state))));
                 }
             }
         });

@@ -3,6 +3,7 @@
 //! Pages and the HTTP API call these and nothing else, so there is one way to the data.
 
 mod actions;
+mod answering;
 mod branch_view;
 mod changes;
 mod chats;
@@ -24,6 +25,7 @@ use context_runtime::{
 };
 
 pub use self::actions::{Action, ActionDone};
+pub use self::answering::{AnswerProgress, PieceInFlight};
 pub use self::branch_view::{BranchView, Row, TurnHead};
 pub use self::changes::ChatVersion;
 pub use self::chats::{ChatFacts, ChatHead, ChatPage};

@@ -1,5 +1,6 @@
 //! The pages, rendered on the server. Scripts add what needs a hand: scrolling, keys, dialogs.
 
+mod answering;
 mod branches;
 mod chat;
 mod chats;
@@ -23,6 +24,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
+pub(crate) use self::answering::answering;
 pub(crate) use self::branches::branches;
 pub(crate) use self::chat::{CHUNK, chat, rows};
 pub(crate) use self::chats::chats;

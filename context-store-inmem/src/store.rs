@@ -196,8 +196,10 @@ impl BlobStore for Shared {
         after: Option<&Cursor>,
     ) -> Result<Page<Blob>> {
         let chats = self.chats("blobs")?;
+        // A bad cursor is one whether or not the chat is there, as it is for every other store.
+        let page = chats.blobs.list(chat, limit, after)?;
         chats.check("blobs", chat)?;
-        chats.blobs.list(chat, limit, after)
+        Ok(page)
     }
 
     async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {

@@ -1,4 +1,4 @@
-//! Runs the conformance suite against the cache over SQLite, with one file per case.
+//! Runs the conformance suite against the cache over memory.
 
 mod common;
 
@@ -6,6 +6,6 @@ use std::sync::Arc;
 
 use context_store_layers::CachedStore;
 
-context_conformance::conformance_main!(common::Layered::new("cached", false, |store, _| {
+context_conformance::conformance_main!(common::InMemory::new("cached", |store, _| {
     Ok(Arc::new(CachedStore::new(store, 16 << 20)))
 }));

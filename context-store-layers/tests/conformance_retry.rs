@@ -1,4 +1,4 @@
-//! Runs the conformance suite against the retry layer over SQLite, with one file per case.
+//! Runs the conformance suite against the retry layer over memory.
 
 mod common;
 
@@ -6,6 +6,6 @@ use std::sync::Arc;
 
 use context_store_layers::RetryStore;
 
-context_conformance::conformance_main!(common::Layered::new("retry", false, |store, _| {
+context_conformance::conformance_main!(common::InMemory::new("retry", |store, _| {
     Ok(Arc::new(RetryStore::new(store, Arc::new(common::ProcessIds))))
 }));

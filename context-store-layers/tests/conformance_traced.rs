@@ -1,4 +1,4 @@
-//! Runs the conformance suite against the tracing layer over SQLite, with one file per case.
+//! Runs the conformance suite against the tracing layer over memory.
 
 mod common;
 
@@ -6,6 +6,6 @@ use std::sync::Arc;
 
 use context_store_layers::TracedStore;
 
-context_conformance::conformance_main!(common::Layered::new("traced", false, |store, _| {
+context_conformance::conformance_main!(common::InMemory::new("traced", |store, _| {
     Ok(Arc::new(TracedStore::new(store).scope(true).content(true)))
 }));

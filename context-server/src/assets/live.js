@@ -13,6 +13,20 @@ function listBranches({ heads, active }) {
   select.replaceChildren(...heads.map(([name], at) => make("option", { value: name, selected: name === chosen }, names[at])));
 }
 
+/** Shows the answer that is being written, below the messages, which stay where they are. */
+async function showAnswer(answer, branch) {
+  const place = one("#answering");
+  if (!place) return;
+  if (!answer) { place.hidden = true; place.replaceChildren(); return; }
+  const response = await fetch(`${place.dataset.from}?branch=${encodeURIComponent(branch)}`);
+  if (!response.ok) return;
+  const follows = place.scrollTop + place.clientHeight >= place.scrollHeight - 40;
+  place.innerHTML = await response.text();
+  place.prepend(make("p", { className: "who" }, "Assistant is answering …"));
+  place.hidden = false;
+  if (follows) place.scrollTop = place.scrollHeight;
+}
+
 export function follow(rows) {
   const view = main();
   const { api, branch } = view.dataset;
@@ -24,10 +38,16 @@ export function follow(rows) {
   view.addEventListener("scroll", () => { if (unseen && rows.isAtEnd) seen(); }, { passive: true });
 
   async function take(state) {
-    const head = state.heads.find(([name]) => name === branch)?.[1] ?? null;
     const before = known;
     known = state;
     listBranches(state);
+    await grow(state, before);
+    // What was stored of the answer is a row by now.
+    await showAnswer(state.answer, branch);
+  }
+
+  async function grow(state, before) {
+    const head = state.heads.find(([name]) => name === branch)?.[1] ?? null;
     if (before === null && head === view.dataset.head) return;
     const now = await fetchJson(`${api.replace(/\/$/, "")}?branch=${encodeURIComponent(branch)}`);
     if (now.rows === rows.total && now.generation === generation && now.head === view.dataset.head) return;
@@ -47,7 +67,7 @@ export function follow(rows) {
   }
 
   function connect() {
-    source = new EventSource(`${api}events`);
+    source = new EventSource(`${api}events?branch=${encodeURIComponent(branch)}`);
     source.addEventListener("open", () => {
       if (lost) say("Connected again.");
       lost = false;

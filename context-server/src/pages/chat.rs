@@ -74,6 +74,8 @@ pub(crate) async fn chat(
                 div class="list" { div class="window" { (first_rows) } }
             }
         }
+        section id="answering" aria-label="The answer that is being written" hidden
+            data-from=(links.chat(&chat, "answering")) {}
         button type="button" id="newer" hidden { "New messages ↓" }
     };
     Ok(Shell::new(&links, &title, Tab::Chat).chat(&chat, branch).page(&body))

@@ -1,4 +1,5 @@
-//! Layers over SQLite as subjects of the conformance suite. Every namespace is a file, or two.
+//! Layers over SQLite or memory as subjects of the conformance suite. Every namespace is a file, or
+//! two, or a store in memory.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,12 +9,14 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use context_conformance::{CaseSettings, StoreFixture};
 use context_core::{IdGenerator, Result, Store};
+use context_store_inmem::InMemoryStore;
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
 /// Puts layers over a store, and over a second one if it is given.
 type Stack = fn(Arc<dyn Store>, Option<Arc<dyn Store>>) -> Result<Arc<dyn Store>>;
 
-/// A subject of layers over stores.
+/// A subject of layers over SQLite.
+#[allow(dead_code, reason = "each program of tests has its own layers")]
 pub(crate) struct Layered {
     name: &'static str,
     stack: Stack,
@@ -40,6 +43,7 @@ impl Files {
     }
 }
 
+#[allow(dead_code, reason = "each program of tests has its own layers")]
 impl Layered {
     pub(crate) fn new(name: &'static str, second: bool, stack: Stack) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -63,11 +67,8 @@ impl StoreFixture for Layered {
         self.name
     }
 
-    /// The inner store is tested with the full settings elsewhere.
     fn settings(&self) -> CaseSettings {
-        let mut settings = CaseSettings::default();
-        (settings.sequences, settings.kills) = (5, 20);
-        settings
+        layer_settings()
     }
 
     async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>> {
@@ -96,6 +97,61 @@ impl StoreFixture for Layered {
     async fn open_at(&self, location: &str) -> Result<Option<Arc<dyn Store>>> {
         Ok(Some(self.at(Path::new(location), true).await?))
     }
+}
+
+/// A subject of layers over memory, for layers that keep nothing of their own: what outlives a
+/// process is proved of all layers together.
+#[allow(dead_code, reason = "each program of tests has its own layers")]
+pub(crate) struct InMemory {
+    name: &'static str,
+    stack: Stack,
+    newest: Mutex<HashMap<String, [Arc<dyn Store>; 2]>>,
+}
+
+#[allow(dead_code, reason = "each program of tests has its own layers")]
+impl InMemory {
+    pub(crate) fn new(name: &'static str, stack: Stack) -> Self {
+        Self { name, stack, newest: Mutex::default() }
+    }
+
+    fn over([first, second]: [Arc<dyn Store>; 2], stack: Stack) -> Result<Arc<dyn Store>> {
+        stack(first, Some(second))
+    }
+}
+
+#[async_trait]
+impl StoreFixture for InMemory {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn settings(&self) -> CaseSettings {
+        layer_settings()
+    }
+
+    async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>> {
+        let fresh = || Arc::new(InMemoryStore::default()) as Arc<dyn Store>;
+        let stores = [fresh(), fresh()];
+        let mut newest = self.newest.lock().expect("no holder panics");
+        newest.insert(namespace.to_owned(), stores.clone());
+        Self::over(stores, self.stack)
+    }
+
+    async fn reopen(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+        self.second_handle(namespace).await
+    }
+
+    async fn second_handle(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+        let stores = self.newest.lock().expect("no holder panics").get(namespace).cloned();
+        stores.map(|stores| Self::over(stores, self.stack)).transpose()
+    }
+}
+
+/// The inner store is tested with the full settings elsewhere.
+fn layer_settings() -> CaseSettings {
+    let mut settings = CaseSettings::default();
+    (settings.sequences, settings.kills) = (5, 20);
+    settings
 }
 
 /// Generates ids that are unique over handles and processes.
