@@ -62,6 +62,7 @@ pub(crate) struct ChatAnswer {
     rows: usize,
     turns: usize,
     generation: u64,
+    boundary: Option<MessageId>,
 }
 
 /// A message as it is stored.
@@ -117,6 +118,7 @@ pub(crate) async fn chat(
         rows: view.rows(),
         turns: view.turns(),
         generation: view.chain.generation(),
+        boundary: view.boundary().cloned(),
     }))
 }
 

@@ -51,10 +51,13 @@ export function follow(rows) {
     if (before === null && head === view.dataset.head) return;
     const now = await fetchJson(`${api.replace(/\/$/, "")}?branch=${encodeURIComponent(branch)}`);
     if (now.rows === rows.total && now.generation === generation && now.head === view.dataset.head) return;
-    const changed = now.generation !== generation || now.rows < rows.total;
+    // A compaction changes how the rows before it are shown.
+    const boundary = now.boundary ?? undefined;
+    const changed = now.generation !== generation || now.rows < rows.total || boundary !== view.dataset.boundary;
     const more = now.rows - rows.total;
     const atEnd = await rows.grow(now.rows, changed);
     generation = now.generation;
+    if (boundary === undefined) delete view.dataset.boundary; else view.dataset.boundary = boundary;
     view.dataset.head = now.head ?? "";
     if (more > 0 && !atEnd && newer) {
       unseen += more;

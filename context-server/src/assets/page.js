@@ -1,5 +1,5 @@
 // Starts what a page needs.
-import { fetchJson, go, main, navigation, one, root, say, sayTimes } from "./dom.js";
+import { all, fetchJson, go, main, navigation, one, root, say, sayTimes } from "./dom.js";
 import { bePage, showNamed } from "./static.js";
 import { Rows } from "./rows.js";
 import { showHelp } from "./dialogs.js";
@@ -12,6 +12,18 @@ import { drawOutline, filterChats, watchFacts } from "./lists.js";
 import { startRun } from "./run.js";
 
 let rows = null;
+
+/** Opens the folds that hide what the address names: a message that is folded as a whole, and words that were searched. */
+function unfold(row, text) {
+  if (!row) return;
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const inSight = (word) => row.innerText.toLowerCase().includes(word);
+  for (const fold of all("details", row)) {
+    if (row.dataset.kind === "system" && fold.parentElement === row) fold.open = true;
+    const hidden = fold.textContent.toLowerCase();
+    if (words.some((word) => hidden.includes(word) && !inSight(word))) fold.open = true;
+  }
+}
 
 async function startChat(view) {
   const data = view.dataset;
@@ -39,6 +51,7 @@ async function startChat(view) {
     if (row?.dataset.id && !event.target.closest("a, button, summary")) { rows.mark(Number(row.dataset.row), false); navigation.mark(row.dataset.id); }
   });
   await rows.start(Number(data.first), data.at === undefined ? undefined : Number(data.at));
+  if (data.at !== undefined) unfold(rows.elements.get(Number(data.at)), navigation.url().searchParams.get("words") ?? "");
   seen();
   follow(rows);
 }

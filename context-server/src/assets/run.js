@@ -2,6 +2,9 @@
 import { all, fetchJson, go, main, navigation, one, say, sayTimes } from "./dom.js";
 import { Steps } from "./steps.js";
 
+// The smallest scale at which the boxes of a drawing can be read.
+const READABLE = 0.5;
+
 let askedStep = 0;
 
 /** Puts the step into the address and into the links to the other views. */
@@ -50,7 +53,8 @@ function zoomDrawing() {
   };
   const run = {
     in: () => zoom(scale * 1.25), out: () => zoom(scale / 1.25),
-    fit: () => zoom(Math.min((box.clientWidth - 4) / width, (box.clientHeight - 4) / height, 1)),
+    // A long round fits by its width alone: as a whole it would be a line that nobody can read.
+    fit: () => zoom(Math.max(READABLE, Math.min((box.clientWidth - 4) / width, (box.clientHeight - 4) / height, 1))),
   };
   main().addEventListener("click", (event) => run[event.target.closest?.("[data-zoom]")?.dataset.zoom]?.());
   document.addEventListener("keydown", (event) => {

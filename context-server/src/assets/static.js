@@ -89,7 +89,7 @@ async function showHits(text) {
       const at = Math.max(0, lower.indexOf(words[0]) - 60);
       const hit = document.createElement("a");
       hit.className = "hit";
-      hit.href = `${start}?at=${encodeURIComponent(row.dataset.id)}`;
+      hit.href = `${start}?at=${encodeURIComponent(row.dataset.id)}&words=${encodeURIComponent(text)}`;
       hit.textContent = `${row.dataset.kind}: …${whole.slice(at, at + 200)}…`;
       hit.addEventListener("click", () => list.close());
       list.append(hit);

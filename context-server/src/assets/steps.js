@@ -154,7 +154,9 @@ export class Steps {
     const block = this.last(this.tops, row), isFirst = this.tops[block] === row;
     const isCall = ["state", "response"].includes(step.kind);
     const deep = Math.min(step.depth, DEEPEST);
-    const name = step.tool ?? (step.kind === "query" && step.agent > 0 ? "agent" : step.kind);
+    // A step is named by its agent, its round and its number.
+    const agent = Number.parseInt(step.node, 10);
+    const name = step.tool ?? (step.kind === "query" && agent > 0 ? "agent" : step.kind);
     const what = make("span", { className: "what" });
     what.style.paddingLeft = `${deep * 16}px`;
     what.append(...[
@@ -165,7 +167,7 @@ export class Steps {
       make("span", { className: "kind" }, name),
       make("span", { className: step.thought ? "text thought" : "text", dir: "auto" }, step.text || (isCall ? "(no text)" : "")),
       step.error ? make("span", { className: "error" }, step.error) : null,
-      step.agent > 0 ? make("span", { className: "agent", title: step.author ?? `agent ${step.agent}` }, `agent ${step.agent}`) : null,
+      agent > 0 ? make("span", { className: "agent", title: step.author ?? `agent ${agent}` }, `agent ${agent}`) : null,
     ].filter(Boolean));
     const element = make("a", { href: this.address(step.node), className: `step ${step.kind} ${step.state}${row === this.current ? " current" : ""} as-${this.kind}`,
       "data-step": step.node, "data-at": row, "data-kind": isCall ? "assistant" : step.kind, "data-id": step.message }, what);

@@ -1,9 +1,12 @@
 //! A branch of a chat as rows: what a person reads as one step.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use context_runtime::provenance::ProvenanceIndex;
-use context_runtime::store::{Branch, Chain, ChainEnd, Chat, Checkpoint, Node, Window};
+use context_runtime::store::{
+    Branch, Chain, ChainEnd, Chat, Checkpoint, Node, StoredBoundary, Window,
+};
 use context_runtime::{BranchName, ChatRef, Error, MessageId, Role, limits};
 use serde::Serialize;
 
@@ -27,8 +30,32 @@ pub struct BranchView {
     starts: Vec<u32>,
     /// The rows that begin a turn.
     turns: Vec<u32>,
+    /// What the compaction in force leaves out, once somebody asked for it.
+    cut: OnceLock<CutInForce>,
     /// The values of its messages, once somebody asked for them.
     pub(super) provenance: Arc<OnceLock<ProvenanceIndex>>,
+}
+
+/// The newest compaction of a branch.
+#[derive(Debug, Default)]
+struct CutInForce {
+    boundary: Option<MessageId>,
+    /// For each position before the boundary whether its message is left out of requests.
+    left_out: Vec<bool>,
+}
+
+impl CutInForce {
+    fn of(chain: &Chain) -> Self {
+        let Some((position, boundary)) = StoredBoundary::in_force(chain) else {
+            return Self::default();
+        };
+        let window = boundary.window(chain, position).into_iter();
+        let shown: HashSet<_> = window.filter_map(|it| Some(it.stored?.id.clone())).collect();
+        let before = chain.iter().take(position);
+        let left_out = before.map(|node| node.role().is_some() && !shown.contains(&node.id));
+        let left_out = left_out.collect();
+        Self { boundary: chain.get(position).map(|node| node.id.clone()), left_out }
+    }
 }
 
 /// A row: nodes that are shown together.
@@ -53,6 +80,18 @@ impl<'v> Row<'v> {
         let chain = &self.view.chain;
         (self.position + 1..self.end).filter_map(|position| chain.get(position))
     }
+
+    /// Returns whether the newest request lacks the row, because a stored compaction cut it.
+    pub fn is_left_out(&self) -> bool {
+        let left_out = &self.view.cut_in_force().left_out;
+        let mut positions = self.position..self.end;
+        positions.all(|position| left_out.get(position).copied().unwrap_or_default())
+    }
+
+    /// Returns the branch, if it is not the active one.
+    pub(crate) fn other_branch(&self) -> Option<&'v str> {
+        (self.view.branch != self.view.chat.active).then(|| self.view.branch.as_str())
+    }
 }
 
 /// The head of a turn, for an outline.
@@ -72,7 +111,8 @@ pub struct TurnHead {
 impl BranchView {
     fn new(chat: Chat, branch: BranchName, chain: Chain) -> Self {
         let (starts, turns) = (Vec::new(), Vec::new());
-        let mut view = Self { chat, branch, chain, starts, turns, provenance: Arc::default() };
+        let (cut, provenance) = (OnceLock::new(), Arc::default());
+        let mut view = Self { chat, branch, chain, starts, turns, cut, provenance };
         view.index(0);
         view
     }
@@ -84,7 +124,8 @@ impl BranchView {
         chain.extend(new);
         let (branch, starts, turns) =
             (self.branch.clone(), self.starts.clone(), self.turns.clone());
-        let mut view = Self { chat, branch, chain, starts, turns, provenance: Arc::default() };
+        let (cut, provenance) = (OnceLock::new(), Arc::default());
+        let mut view = Self { chat, branch, chain, starts, turns, cut, provenance };
         view.index(known);
         view
     }
@@ -111,6 +152,15 @@ impl BranchView {
 
     pub(super) fn is_of(&self, chat: &ChatRef, branch: &BranchName) -> bool {
         self.chat.chat == *chat && self.branch == *branch
+    }
+
+    fn cut_in_force(&self) -> &CutInForce {
+        self.cut.get_or_init(|| CutInForce::of(&self.chain))
+    }
+
+    /// Returns the boundary of the compaction that is in force.
+    pub fn boundary(&self) -> Option<&MessageId> {
+        self.cut_in_force().boundary.as_ref()
     }
 
     /// The number of rows.

@@ -1,5 +1,8 @@
 //! Search over everything that was said.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use context_runtime::store::{Cursor, SearchQuery, SearchScope};
 use context_runtime::{ChatId, Timestamp, limits};
 use serde::Serialize;
@@ -18,6 +21,8 @@ pub struct SearchAnswer {
     pub hits: Vec<SearchLine>,
     /// The cursor of the next page. `None` on the last page.
     pub next: Option<String>,
+    /// The title of the chat that was searched, if it was one chat and has a title.
+    pub title: Option<String>,
 }
 
 /// A message with the words.
@@ -26,6 +31,8 @@ pub struct SearchAnswer {
 pub struct SearchLine {
     /// The chat.
     pub chat: String,
+    /// The title of the chat, if it has one.
+    pub title: Option<String>,
     /// The message.
     pub message: String,
     /// The role of its author.
@@ -49,8 +56,12 @@ impl Operations {
         chat: Option<&str>,
         after: Option<&str>,
     ) -> Result<SearchAnswer, OperationError> {
+        let title = match chat {
+            Some(chat) => self.title_of(chat).await?,
+            None => None,
+        };
         if text.trim().is_empty() {
-            return Ok(SearchAnswer::default());
+            return Ok(SearchAnswer { title, ..SearchAnswer::default() });
         }
         let search = self.store.search();
         let search = search.ok_or(OperationError::Missing { ability: "full-text search" })?;
@@ -62,6 +73,12 @@ impl Operations {
             query.scope = SearchScope::Chat(ChatId::from(chat));
         }
         let page = search.search(&query).await?;
+        let mut titles = HashMap::new();
+        for hit in &page.items {
+            if let Entry::Vacant(new) = titles.entry(hit.chat.chat.clone()) {
+                new.insert(self.title_of(hit.chat.chat.as_str()).await?);
+            }
+        }
         let hits = page.items.into_iter().map(|hit| {
             let text = &hit.snippet.text;
             let mut snippet = Vec::new();
@@ -79,6 +96,7 @@ impl Operations {
             snippet.push((text.get(done..).unwrap_or_default().to_owned(), false));
             snippet.retain(|(piece, _)| !piece.is_empty());
             SearchLine {
+                title: titles.get(&hit.chat.chat).cloned().flatten(),
                 chat: hit.chat.chat.to_string(),
                 message: hit.message.to_string(),
                 role: hit.role.as_str(),
@@ -91,6 +109,11 @@ impl Operations {
         Ok(SearchAnswer {
             hits: hits.collect(),
             next: page.next.map(|next| next.as_str().to_owned()),
+            title,
         })
+    }
+
+    async fn title_of(&self, chat: &str) -> Result<Option<String>, OperationError> {
+        Ok(self.history().chat(&self.chat_ref(chat)).await?.and_then(|chat| chat.title))
     }
 }

@@ -28,7 +28,7 @@ pub(crate) async fn branches(
             data-api=(links.api(&chat, ""))
             data-readonly=[operations.is_read_only().then_some("yes")] {
             div class="heading" { h1 { "Branches" } span class="note" { (tree.branches.len()) } }
-            (drawing(&tree, &chat, &links))
+            (drawing(&tree, &chat, &links, operations.is_read_only()))
             @if !tree.checkpoints.is_empty() {
                 h2 { "Checkpoints" }
                 ul class="checkpoints" {
@@ -44,7 +44,7 @@ pub(crate) async fn branches(
 }
 
 /// Returns a line for each branch, below the one that it left. The active one is straight and bold.
-fn drawing(tree: &BranchTree, chat: &str, links: &Links) -> Markup {
+fn drawing(tree: &BranchTree, chat: &str, links: &Links, read_only: bool) -> Markup {
     let lines = ordered(tree);
     html! {
         ol class="tree" {
@@ -71,7 +71,7 @@ fn drawing(tree: &BranchTree, chat: &str, links: &Links) -> Markup {
                         }
                         (line.preview)
                     }
-                    @if !line.active {
+                    @if !line.active && !read_only {
                         span class="acts" {
                             button type="button" data-act="switch" data-branch=(line.name) {
                                 "Make active" }

@@ -61,6 +61,7 @@ pub(crate) async fn chat(
                 data-api=(links.api(&chat, "")) data-rows=(links.chat(&chat, "rows"))
                 data-total=(view.rows()) data-chunk=(CHUNK) data-first=(first)
                 data-generation=(view.chain.generation())
+                data-boundary=[view.boundary().map(MessageId::as_str)]
                 data-head=[view.chain.head().map(MessageId::as_str)]
                 data-at=[asked] data-readonly=[operations.is_read_only().then_some("yes")] {
                 div class="top" {

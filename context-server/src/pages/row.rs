@@ -6,7 +6,7 @@ use context_runtime::store::{Node, NodeKind};
 use context_runtime::{Message, Part, Role, ToolResult};
 use maud::{Markup, html};
 
-use super::shell::time;
+use super::shell::{query, time};
 use crate::content;
 use crate::links::{Links, encode};
 use crate::operations::Row;
@@ -19,12 +19,21 @@ pub(crate) fn row(row: Row<'_>, chat: &str, links: &Links) -> Markup {
         NodeKind::Boundary => "boundary",
         NodeKind::Message(role) => role.as_str(),
     };
+    let left_out = row.is_left_out();
     html! {
-        article class={ "row " (kind) } data-row=(row.at) data-id=(id) data-kind=(kind)
-            data-turn=(row.turn) tabindex="-1" aria-label={ (name(node)) " " (row.at + 1) } {
+        article class={ "row " (kind) @if left_out { " left-out" } }
+            data-row=(row.at) data-id=(id) data-kind=(kind) data-turn=(row.turn)
+            tabindex="-1" aria-label={ (name(node)) " " (row.at + 1) } {
             header {
                 span class="who" { (name(node)) }
                 @if node.revision > 0 { span class="badge" title="Amended since" { "edited" } }
+                @if left_out {
+                    a class="badge"
+                        href={ (links.chat(chat, "sent")) (query(row.other_branch())) }
+                        title="A compaction cut this message: requests since then are without it. Shows the newest" {
+                        "not sent any more"
+                    }
+                }
                 span class="space" {}
                 @if kind == "assistant" {
                     a class="sent" href={ (links.chat(chat, "sent")) "?message=" (encode(id)) }

@@ -21,7 +21,9 @@ pub(crate) async fn search(
             div class="heading" {
                 h1 { "Search" }
                 @if let Some(chat) = chat {
-                    span class="note" { "in " a href=(links.chat(chat, "")) { bdi { (chat) } } " · "
+                    span class="note" { "in " a href=(links.chat(chat, "")) {
+                        bdi { (found.title.as_deref().unwrap_or(chat)) }
+                    } " · "
                         a href={ (links.to("/search")) "?q=" (encode(&words.q)) } { "in all chats"
                             } }
                 }
@@ -35,9 +37,11 @@ pub(crate) async fn search(
             }
             ol class="hits" {
                 @for hit in &found.hits {
-                    li { a href=(links.message(&hit.chat, None, &hit.message)) {
+                    @let of = links.message(&hit.chat, None, &hit.message);
+                    li { a href={ (of) "&words=" (encode(&words.q)) } {
                         span class="of" {
-                            bdi { (hit.chat) } " · " (hit.role) " · " (time(hit.created_at))
+                            bdi title=(hit.chat) { (hit.title.as_deref().unwrap_or(&hit.chat)) }
+                            " · " (hit.role) " · " (time(hit.created_at))
                         }
                         span class="snippet" dir="auto" {
                             @if hit.cut_before { "… " }

@@ -94,6 +94,10 @@ async fn a_read_only_inspector_changes_nothing() {
     assert_eq!(status, 403);
     assert!(body.contains("read-only"), "{body}");
     assert!(site.page("/chats/lisbon").await.contains("Two tickets."));
+    let mut engine = site.say("lisbon", [context_runtime::user("By train.")]).await;
+    engine.rewind(&"m1".into()).await.unwrap();
+    let page = site.page("/chats/lisbon/branches").await;
+    assert!(page.contains("main-v2") && !page.contains("data-act"), "{page}");
 }
 
 #[tokio::test]

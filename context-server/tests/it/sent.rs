@@ -118,6 +118,12 @@ async fn a_compaction_is_stored_by_a_button_and_taken_back_by_another() {
     };
     assert_eq!(origin().await, "recorded");
     assert!(site.page("/chats/long/rows?from=30").await.contains("Compaction"));
+    let marked = async || {
+        let rows = site.page("/chats/long/rows?from=0&count=100").await;
+        rows.matches("not sent any more").count()
+    };
+    assert!((1..36).contains(&marked().await), "some rows before the compaction are cut");
     let (_, body) = act(json!({"action": "undo"})).await;
     assert!(body.contains("Took the newest compaction back"), "{body}");
+    assert_eq!(marked().await, 0);
 }

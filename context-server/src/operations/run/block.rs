@@ -120,6 +120,7 @@ fn block(run: &Run, at: usize, records: &HashMap<u32, RoundRecord>) -> Arc<[RunL
     }
     // The round may have grown since its head was read.
     lines.truncate(block.lines);
+    line::name_calls(&mut lines);
     line::place(&mut lines);
     lines.into()
 }

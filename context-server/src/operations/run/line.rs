@@ -167,6 +167,23 @@ impl RunLine {
     }
 }
 
+/// Names the calls of conclusions that say nothing else.
+pub(super) fn name_calls(lines: &mut [RunLine]) {
+    for at in 0..lines.len() {
+        let line = &lines[at];
+        if !line.text.is_empty() || !matches!(line.kind, "state" | "response") {
+            continue;
+        }
+        let below = lines[at + 1..].iter().take_while(|below| below.depth > line.depth);
+        let calls =
+            below.filter(|it| it.depth == line.depth + 1 && it.node.agent == line.node.agent);
+        let names: Vec<&str> = calls.filter_map(|it| it.tool.as_deref()).collect();
+        if !names.is_empty() {
+            lines[at].text = display::preview(&format!("calls {}", names.join(", ")), TEXT);
+        }
+    }
+}
+
 /// Sets the places of the lines of a block within its times and its order.
 pub(super) fn place(lines: &mut [RunLine]) {
     let times = || lines.iter().flat_map(|line| [line.started_at, line.ended_at]).flatten();
