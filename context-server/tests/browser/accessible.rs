@@ -49,13 +49,13 @@ pub(crate) async fn axe_has_no_serious_finding(browser: &Browser) -> Option<Stri
             page.go(address).await;
             page.eval("for (const it of document.querySelectorAll('details')) it.open = true")
                 .await;
-            found.extend(findings(&page, &script, &format!("{address} {view:?}")).await);
+            found.extend(findings(&page, &script, view, address).await);
         }
         page.go(&chat(BOOKING)).await;
         for key in ["?", "."] {
             page.press(&["j", key]).await;
             page.wait("document.querySelector('dialog, [role=menu]')").await;
-            found.extend(findings(&page, &script, &format!("{key} {view:?}")).await);
+            found.extend(findings(&page, &script, view, key).await);
             page.press(&["Escape"]).await;
         }
     }
@@ -63,15 +63,19 @@ pub(crate) async fn axe_has_no_serious_finding(browser: &Browser) -> Option<Stri
     None
 }
 
-async fn findings(page: &Page, script: &str, place: &str) -> Vec<String> {
+async fn findings(page: &Page, script: &str, view: View, place: &str) -> Vec<String> {
+    // In the dark the colours are others, and nothing else.
+    let rules = if view.dark { "runOnly: ['color-contrast']," } else { "" };
     page.eval(&format!("window.axe ? null : (() => {{ {script} }})()")).await;
     let found = page
-        .eval("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, impact, help, nodes }) =>
-            ({ id, impact, help, nodes: nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + ' ' + (node.any[0]?.message ?? '')) })))")
+        .eval(&format!("axe.run(document, {{ {rules} resultTypes: ['violations'] }}).then(({{ violations }}) => violations.map(({{ id, impact, help, nodes }}) =>
+            ({{ id, impact, help, nodes: nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + ' ' + (node.any[0]?.message ?? '')) }})))"))
         .await;
     let found = found.as_array().cloned().unwrap_or_default();
     let grave = found.into_iter().filter(|it| GRAVE.iter().any(|grave| it["impact"] == *grave));
-    grave.map(|it| format!("{place}: {} {}\n  {:#}", it["id"], it["help"], it["nodes"])).collect()
+    grave
+        .map(|it| format!("{place} {view:?}: {} {}\n  {:#}", it["id"], it["help"], it["nodes"]))
+        .collect()
 }
 
 /// No page is wider than its window, whatever its contents.

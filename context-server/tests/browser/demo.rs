@@ -5,6 +5,7 @@
 mod booking;
 mod coding;
 mod names;
+mod rounds;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -70,6 +71,9 @@ impl Demo {
         booking::write_branches(self).await;
         coding::write(self).await;
         booking::write(self).await;
+        for chat in [BRANCHES, CODING, BOOKING] {
+            rounds::record(self, chat).await;
+        }
     }
 
     /// Opens a chat of the user `ada`, with a title.

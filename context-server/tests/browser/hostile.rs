@@ -13,7 +13,7 @@ use crate::site::{Site, chat};
 
 /// A text that does something wherever it is taken for more than text: markup, an attribute, an
 /// address, a style, a template. The field's name makes each one unique.
-fn hostile(field: &str) -> String {
+pub(crate) fn hostile(field: &str) -> String {
     format!(
         "{field}\"'><script>pwned=1;alert(1)</script><img src=x onerror=pwned=1;alert(1)><svg/onload=pwned=1>\
          <style>@import 'http://evil.example/s.css'</style><iframe srcdoc='<script>parent.pwned=1</script>'></iframe>\
@@ -46,7 +46,7 @@ fn json(field: &str) -> Json {
 }
 
 /// Writes a chat in which every field is hostile. Returns its name.
-async fn write(site: &Site) -> String {
+pub(crate) async fn write(site: &Site) -> String {
     let name = hostile("chat")[..120].to_owned();
     let call = |id: &str, name: &str, input: ToolInput| ToolCall {
         id: hostile(id),

@@ -7,12 +7,20 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod accessible;
+mod actions;
+mod cut;
 mod demo;
 mod driver;
+mod file;
+mod found;
 mod hostile;
 mod keyboard;
 mod live;
+mod memory;
 mod pictures;
+mod prompt;
+mod read_only;
+mod run;
 mod site;
 mod transcripts;
 
@@ -79,6 +87,18 @@ fn main() -> ExitCode {
         live::a_page_in_the_middle_stays_and_says_how_many_are_new,
         live::a_second_tab_sees_what_the_first_did,
         live::a_server_that_comes_back_is_followed_again,
+        run::a_recorded_run_is_one_selection_in_four_views,
+        run::a_chat_that_nobody_recorded_has_a_run,
+        run::recorded_chats_have_their_cost_in_the_table,
+        run::a_long_round_is_drawn_to_be_read,
+        prompt::fragments_are_seen_with_their_origin_and_in_each_format,
+        memory::memories_are_recalled_and_forgotten,
+        file::a_file_has_its_views_and_needs_no_server,
+        file::content_of_a_file_is_text,
+        read_only::nothing_can_be_changed,
+        actions::branches_are_made_filled_and_chosen,
+        cut::what_a_compaction_cut_is_marked_until_it_is_undone,
+        found::hits_name_their_chat_and_open_what_hides_them,
         transcripts::claude_code,
         transcripts::provider_requests,
         transcripts::swe_agent,

@@ -13,6 +13,8 @@ const TOKEN: &str = "a-token-of-tests";
 
 pub(crate) struct Site {
     pub(crate) store: Arc<dyn Store>,
+    user: &'static str,
+    read_only: bool,
     port: u16,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
@@ -24,7 +26,16 @@ impl Site {
 
     /// Serves the chats of the user `ada` in a store.
     pub(crate) async fn of(store: Arc<dyn Store>) -> Self {
-        let mut site = Self { store, port: 0, running: None };
+        Self::seen_by(store, "ada", false).await
+    }
+
+    /// Serves the chats of a user in a store.
+    pub(crate) async fn seen_by(
+        store: Arc<dyn Store>,
+        user: &'static str,
+        read_only: bool,
+    ) -> Self {
+        let mut site = Self { store, user, read_only, port: 0, running: None };
         site.start().await;
         site
     }
@@ -34,7 +45,8 @@ impl Site {
         let port = (self.port != 0).then_some(self.port);
         let server = Server::bind(port, TOKEN).await.unwrap();
         self.port = server.port();
-        let operations = Operations::new(Arc::clone(&self.store)).user("ada");
+        let operations = Operations::new(Arc::clone(&self.store)).user(self.user);
+        let operations = operations.read_only(self.read_only);
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
             let stopped = async move { drop(stopped.await) };
@@ -69,7 +81,7 @@ impl Site {
         chat: &str,
         messages: impl IntoIterator<Item = F>,
     ) -> ContextEngine {
-        let builder = ContextEngine::builder(Arc::clone(&self.store)).user("ada").chat(chat);
+        let builder = ContextEngine::builder(Arc::clone(&self.store)).user(self.user).chat(chat);
         let mut engine = builder.open().await.unwrap();
         engine.set(messages).save().await.unwrap();
         engine

@@ -18,7 +18,7 @@ use crate::site::{Site, chat};
 /// The most chats of a file that are opened.
 const CHATS: usize = 2;
 /// The most exchanges of a provider that are opened.
-const EXCHANGES: usize = 3;
+const EXCHANGES: usize = 2;
 
 /// Why a test of recorded data was not run.
 type Skipped = Option<String>;
