@@ -77,6 +77,9 @@ fn main() -> ExitCode {
         Arc::new(LazyLock::new(|| Browser::program().as_deref().map(Browser::start)));
     let trials = trials![
         browser,
+        // The longest come first, so that no thread waits for another at the end.
+        accessible::axe_has_no_serious_finding,
+        accessible::nothing_is_wider_than_the_page,
         hostile::content_of_every_field_is_text,
         hostile::names_in_dialogs_and_addresses_are_text,
         keyboard::rows_are_read_without_a_mouse,
@@ -104,8 +107,6 @@ fn main() -> ExitCode {
         transcripts::swe_agent,
         transcripts::tau_bench,
         transcripts::toolbench,
-        accessible::axe_has_no_serious_finding,
-        accessible::nothing_is_wider_than_the_page,
         accessible::text_has_its_own_direction,
         accessible::an_empty_store_says_what_to_do,
         pictures::pages_are_pictured,
