@@ -7,7 +7,7 @@ use context_runtime::Timestamp;
 #[cfg(test)]
 pub(crate) use context_runtime::display::is_hidden;
 pub(crate) use context_runtime::display::{
-    boundary, clean, clean_lines, count, node_preview, part, preview, role, short_id,
+    boundary, clean, clean_lines, count, grouped, node_preview, part, preview, role, short_id,
 };
 use jiff::SpanRelativeTo;
 

@@ -19,6 +19,9 @@
 //! `Stage::new(Microcompact::new().…)`. A custom policy implements [`CompactionPolicy`], or
 //! [`RecoveryPolicy`] if it helps against a refusal.
 
+#[cfg(feature = "tokens")]
+mod on_demand;
+
 pub use context_core::CompactionPolicy;
 pub use context_core::history::{
     Anchors, Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, CacheState,
@@ -29,6 +32,8 @@ pub use context_core::history::{
 pub use context_core::model::{Budget, Pressure};
 pub use context_core::runtime::CutOwner;
 
+#[cfg(feature = "tokens")]
+pub use self::on_demand::OnDemand;
 pub use crate::plugins::policies::*;
 pub use crate::runtime::{
     HistoryState, Pipeline, Planned, PlannedStep, PlannedSummary, Stage, StageFault, StageFaults,

@@ -84,21 +84,32 @@ pub fn short_id(id: &MessageId) -> String {
     std::iter::once('…').chain(id.chars().skip(count - 8)).collect()
 }
 
-/// Returns a number with its noun in English, for example `1,234 messages`.
-pub fn count(n: usize, one: &str) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+/// Returns a number with its thousands set apart.
+///
+/// ```
+/// use context_runtime::display::grouped;
+///
+/// assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+/// ```
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
     }
+    text
+}
+
+/// Returns a number with its noun in English, for example `1,234 messages`.
+pub fn count(n: usize, one: &str) -> String {
     let plural = match (one.strip_suffix("ch"), one.strip_suffix("ry")) {
         _ if n == 1 => one.to_owned(),
         (Some(stem), _) => format!("{stem}ches"),
         (_, Some(stem)) => format!("{stem}ries"),
         _ => format!("{one}s"),
     };
-    format!("{text} {plural}")
+    format!("{} {plural}", grouped(n as u64))
 }

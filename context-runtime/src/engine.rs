@@ -28,6 +28,7 @@ mod new_commit;
 mod pending;
 mod pins;
 mod prompt;
+mod prompt_history;
 mod reach;
 mod reminders;
 mod resolve;
@@ -60,6 +61,7 @@ pub use inspection::{InspectedFragment, InspectedMessage, InspectedReminder, Ins
 pub use left_branch::BranchSummary;
 pub use navigate::Moved;
 pub use prompt::{ChangeKind, FragmentChange, PromptChanges, PromptPiece, SystemPrompt};
+pub use prompt_history::{PastPrompt, PromptHistory};
 pub use resolve::{ResolveOptions, Resolved};
 pub use save::{Edits, SaveOutcome, Saved};
 pub use workspace::Checkpointed;

@@ -375,8 +375,8 @@ pub use engine::ChainCache;
 pub use engine::{
     AsOf, BranchDiff, ChangeKind, Checkpointed, CherryPicked, Compaction, ConflictPolicy,
     ContextEngine, ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, InspectedFragment,
-    InspectedMessage, InspectedReminder, Inspection, Moved, PromptChanges, PromptPiece,
-    ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
+    InspectedMessage, InspectedReminder, Inspection, Moved, PastPrompt, PromptChanges,
+    PromptHistory, PromptPiece, ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
 };
 #[cfg(feature = "tokens")]
 pub use history_tools::HistoryTools;

@@ -17,10 +17,10 @@
 //! chat.set([hint("Prices are in EUR."), user("Two tickets."), assistant("Window or aisle?").with_id("a1")]);
 //! chat.set([user("Aisle.").with_id("u2")]).save().await?;
 //!
-//! let prompt = chat.resolve().await?.system_prompt;
 //! let history = chat.as_of(&"u2".into()).await?.history; // the whole chain, with its boundaries
+//! let prompts = chat.prompt_history(&history).await?; // the system prompt of each request
 //! let options = ReplayOptions::new("anthropic").chat(("ada", "lisbon"));
-//! let mut replay = RequestReplay::new(&history, prompt, options)?;
+//! let mut replay = RequestReplay::new(&history, prompts, options)?;
 //! assert_eq!(replay.requests().len(), 2);
 //!
 //! let number = replay.request_of(&"a1".into()).expect("an answer of this branch");
@@ -43,9 +43,8 @@
 //! session, so the next reports are cheap; it is [`Send`] and can be kept by the caller. Nothing is
 //! awaited, and a report of a long branch takes a while: run it where blocking is allowed.
 //!
-//! **What is not known.** Memories that were recalled, fragments that changed since, usage that a
-//! provider reported, and media stored as blobs are not part of a chain. The request is recomputed
-//! without them.
+//! **What is not known.** Memories that were recalled, fragments that were not persisted, and media
+//! stored as blobs are not part of a chain. The request is recomputed without them.
 
 mod branch;
 mod compare;

@@ -36,7 +36,7 @@ mod server;
 pub use access::Access;
 pub use error::OperationError;
 pub use export::{FirstView, HtmlExportError, HtmlExported, write_html};
-pub use links::encode;
+pub use links::chat_path;
 pub use operations::{
     Action, ActionDone, BranchLine, BranchTree, BranchView, ChatFacts, ChatHead, ChatPage,
     ChatVersion, ForgetMemory, GraphBox, GraphBoxKind, GraphEdge, MemoryEntry, MemoryForgotten,

@@ -48,8 +48,13 @@ impl Links {
     }
 }
 
+/// Returns the path of the page of a chat, without the path at which the router is mounted.
+pub fn chat_path(chat: &str) -> String {
+    Links::default().chat(chat, "")
+}
+
 /// Encodes a text for a segment of a path or a value of a query.
-pub fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

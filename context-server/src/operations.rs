@@ -6,6 +6,7 @@ mod actions;
 mod answering;
 mod branch_view;
 mod changes;
+mod chat_usage;
 mod chats;
 mod graph;
 mod memory;
@@ -28,6 +29,7 @@ pub use self::actions::{Action, ActionDone};
 pub use self::answering::{AnswerProgress, PieceInFlight};
 pub use self::branch_view::{BranchView, Row, TurnHead};
 pub use self::changes::ChatVersion;
+use self::chats::KeptFacts;
 pub use self::chats::{ChatFacts, ChatHead, ChatPage};
 pub use self::graph::{BranchLine, BranchTree};
 pub use self::memory::{
@@ -70,6 +72,7 @@ pub struct Operations {
     ids: Arc<dyn IdGenerator>,
     cache: Arc<Mutex<VecDeque<Arc<BranchView>>>>,
     replays: Arc<Mutex<VecDeque<KeptReplay>>>,
+    facts: Arc<Mutex<VecDeque<KeptFacts>>>,
     runs: run::RunCache,
 }
 
@@ -84,6 +87,7 @@ impl Operations {
             ids: Arc::new(Uuid7Ids),
             cache: Arc::default(),
             replays: Arc::default(),
+            facts: Arc::default(),
             runs: run::RunCache::default(),
         }
     }

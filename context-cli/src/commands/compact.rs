@@ -2,23 +2,15 @@
 //! removed.
 
 use clap::value_parser;
-use context_runtime::tokens::{Budget, Model, WindowSource};
-use context_runtime::{
-    ContextEngine, Diagnostic, PlanReport, Resolved,
-    compaction::{CacheState, Goal, HistoryView, Pipeline, Planned, Stage},
-};
+use context_runtime::tokens::{Budget, WindowSource};
+use context_runtime::{ContextEngine, Diagnostic, PlanReport, compaction::OnDemand};
 use serde::Serialize;
 
-use super::counting::{Limits, grouped, model, overflow};
-use super::planning::{line, pipeline, with_user_words};
+use super::counting::{Limits, model, overflow};
+use super::planning::{line, pipeline};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
-use crate::text::{clean, short_id};
-
-/// The longest time that a provider caches a prefix, in microseconds: one hour.
-const CACHED_FOR: i64 = 3_600_000_000;
-/// The share of the window that the policies aim for.
-const TARGET: f64 = 0.6;
+use crate::text::{clean, grouped, short_id};
 
 /// Shorten the history that a model is shown.
 #[derive(clap::Args, Debug)]
@@ -86,9 +78,7 @@ struct CompactRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
-    // Triggered at any fill level, because the user asked for it.
-    let pipeline =
-        pipeline(&args.policy, |policy| Stage::shared(policy).trigger(0.0).target(TARGET))?;
+    let pipeline = pipeline(&args.policy, OnDemand::stage)?;
     let model = model(&args.model);
     let limits = Limits::new(&model, args.window, args.reserve)?;
     let store = app.store_unless(args.dry_run).await?;
@@ -102,15 +92,16 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         return undo(&args, &mut engine, app).await;
     }
     let turn = engine.resolve().await?;
-    let planned = plan(&args, &pipeline, &turn, (&model, limits), app);
+    let budget = limits.budget();
+    let plan = OnDemand::plan(&turn, &pipeline, (&model, budget), app.now());
     if let Some(note) = limits.note(&model) {
         app.out.note(note);
     }
-    if let Some(failure) = overflow(&args.chat, planned.left(), planned.budget) {
+    if let Some(failure) = overflow(&args.chat, plan.left(), budget) {
         return Err(failure);
     }
-    let reports: Vec<_> = planned.planned.steps.iter().map(|step| step.report()).collect();
-    let boundary = match planned.planned.rewrite.as_ref().filter(|_| !args.dry_run) {
+    let reports = plan.reports();
+    let boundary = match plan.planned.rewrite.as_ref().filter(|_| !args.dry_run) {
         Some(rewrite) => engine.compact(&turn, rewrite, &reports).await?,
         None => None,
     };
@@ -118,7 +109,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         app.out.outlive_reader();
         let _saved = engine.save().await?;
     }
-    let status = match (&planned.planned.rewrite, args.dry_run) {
+    let status = match (&plan.planned.rewrite, args.dry_run) {
         (None, _) => "unchanged",
         (Some(_), true) => "would_compact",
         (Some(_), false) => "compacted",
@@ -130,9 +121,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
             branch: engine.branch().as_str(),
             status,
             boundary: boundary.as_ref().map(|id| id.as_str()),
-            before: Some(planned.before),
-            after: Some(planned.planned.after),
-            budget: Some(planned.budget),
+            before: Some(plan.before),
+            after: Some(plan.planned.after),
+            budget: Some(budget),
             window_source: Some(limits.source()),
             steps: reports,
             diagnostics: &turn.diagnostics,
@@ -145,63 +136,20 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         app.out.line(format_args!("  {:width$}   {}", report.policy, line(report)))?;
     }
     let chat = clean(&args.chat);
-    let Tokens { before, total, .. } = planned;
-    let Budget { window, .. } = planned.budget;
     match (status, boundary) {
         ("unchanged", _) => app.out.line(format_args!(
             "{chat}: nothing to do: {} tokens in a window of {}",
-            grouped(total),
-            grouped(window)
+            grouped(plan.total),
+            grouped(budget.window)
         ))?,
         (_, boundary) => {
-            let (before, after) = (grouped(before), grouped(planned.planned.after));
+            let (before, after) = (grouped(plan.before), grouped(plan.planned.after));
             let saved =
                 boundary.map(|id| format!(", saved as {}", short_id(&id))).unwrap_or_default();
             app.out.line(format_args!("{chat}: {before} → {after} tokens of messages{saved}"))?;
         }
     }
     Ok(Outcome::Success)
-}
-
-/// A plan, and the tokens it is based on.
-struct Tokens {
-    planned: Planned,
-    budget: Budget,
-    /// Tokens of the messages.
-    before: u64,
-    /// Tokens of the request.
-    total: u64,
-}
-
-impl Tokens {
-    /// Returns the tokens of the request after the plan.
-    fn left(&self) -> u64 {
-        self.total.saturating_sub(self.before).saturating_add(self.planned.after)
-    }
-}
-
-fn plan(
-    args: &Args,
-    pipeline: &Pipeline,
-    turn: &Resolved,
-    (model, limits): (&Model<'_>, Limits),
-    app: &App,
-) -> Tokens {
-    let mut request = turn.request().model(args.model.as_str());
-    let (budget, _) = limits.apply(&mut request);
-    let estimate = limits.estimate(&request, budget, model);
-    let counter = model.counter();
-    let view = HistoryView::new(&request.messages, &counter);
-    let (before, total) = (view.total(), estimate.total.tokens());
-    let target = (budget.input() as f64 * TARGET) as u64;
-    let mut cache = CacheState::default();
-    let newest = turn.messages.iter().map(|node| node.created_at.as_micros()).max();
-    if newest.is_some_and(|newest| app.now().as_micros().saturating_sub(newest) < CACHED_FOR) {
-        cache.messages = request.messages.len();
-    }
-    let goal = Goal::new(budget, total.saturating_sub(before), target).cache(cache);
-    let planned = pipeline.run(&with_user_words(view, &goal), &goal);
-    Tokens { planned, budget, before, total }
 }
 
 async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<Outcome, Failure> {

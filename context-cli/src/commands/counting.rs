@@ -12,6 +12,7 @@ use context_runtime::{
 };
 
 use crate::error::Failure;
+use crate::text::grouped;
 
 /// Returns the model of this name in the built-in table.
 pub(super) fn model(name: &str) -> Model<'_> {
@@ -63,6 +64,10 @@ impl Limits {
 
     pub(super) fn source(&self) -> WindowSource {
         self.source
+    }
+
+    pub(super) fn budget(&self) -> Budget {
+        self.budget
     }
 
     /// Sets the answer limit of a request, and returns its window and reserve. A request that asks
@@ -171,19 +176,6 @@ pub(super) fn table(estimate: &Estimate, breakdown: &Breakdown, messages: usize)
     text
 }
 
-/// Returns a number with thousands separators.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Replaces message positions in diagnostics by message ids.
 pub(super) fn by_id(diagnostics: Vec<Diagnostic>, ids: &[MessageId]) -> Vec<Diagnostic> {
     let named = |path: &str| {
@@ -202,11 +194,6 @@ pub(super) fn by_id(diagnostics: Vec<Diagnostic>, ids: &[MessageId]) -> Vec<Diag
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn thousands_are_set_apart() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-    }
 
     #[test]
     fn paths_name_messages_by_id_where_there_is_one() {

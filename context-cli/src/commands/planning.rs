@@ -12,9 +12,8 @@ use context_runtime::{
     model::{ModelRequest, TokenCounter},
 };
 
-use super::counting::grouped;
 use crate::error::Failure;
-use crate::text::{clean, short_id};
+use crate::text::{clean, grouped, short_id};
 
 /// The name that stands for no policy.
 const NONE: &str = "none";
@@ -181,11 +180,6 @@ impl Cut {
     }
 }
 
-/// Keeps the user's own words as a runtime does by default.
-pub(crate) fn with_user_words<'v>(view: HistoryView<'v>, goal: &Goal) -> HistoryView<'v> {
-    view.user_words((goal.limit() as f64 * USER_WORDS) as u64)
-}
-
 fn plan(
     request: &ModelRequest,
     pipeline: &Pipeline,
@@ -198,5 +192,7 @@ fn plan(
     let outside = estimate.total.tokens().saturating_sub(view.total());
     // Each stage has its own target. No lower target is requested here.
     let goal = Goal::new(budget, outside, budget.input());
-    pipeline.run(&with_user_words(view, &goal), &goal)
+    // The user's own words are kept as a runtime does by default.
+    let words = (goal.limit() as f64 * USER_WORDS) as u64;
+    pipeline.run(&view.user_words(words), &goal)
 }

@@ -10,11 +10,11 @@ use context_runtime::tokens::{
 use serde::Serialize;
 
 use super::conversation::ConversationArgs;
-use super::counting::{Limits, breakdown, grouped, model, table};
+use super::counting::{Limits, breakdown, model, table};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::input;
-use crate::text::clean;
+use crate::text::{clean, grouped};
 
 const EXAMPLES: &str = "\
 Counts are exact for models whose vocabulary is published, and an interval for the others. The conversation

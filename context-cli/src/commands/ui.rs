@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use context_runtime::Store;
 use context_runtime::store::OpenMode;
-use context_server::{Operations, Server};
+use context_server::{Operations, Server, chat_path};
 use serde::Serialize;
 
 use super::existing_chat;
@@ -98,7 +98,7 @@ async fn source(args: &Args, app: &mut App) -> Result<(Arc<dyn Store>, String), 
         files => {
             let (store, chats) = into_memory(files, args.from, app).await?;
             let page = match chats.as_slice() {
-                [only] => page_of(only),
+                [only] => chat_path(only),
                 _ => "/".to_owned(),
             };
             return Ok((store, page));
@@ -118,13 +118,9 @@ async fn source(args: &Args, app: &mut App) -> Result<(Arc<dyn Store>, String), 
         Err(Failure::Store(error)) if error.is_not_found() && looks_like_a_file => Err(missing()),
         found => {
             found?;
-            Ok((store, page_of(&chat)))
+            Ok((store, chat_path(&chat)))
         }
     }
-}
-
-fn page_of(chat: &str) -> String {
-    format!("/chats/{}", context_server::encode(chat))
 }
 
 /// Returns a token that cannot be guessed.

@@ -140,12 +140,19 @@ impl FragmentLog {
                 || version.message.as_ref().is_some_and(&holds)
         };
         let last = self.versions.iter().rev().find(counts).map_or(0, |version| version.number);
-        if last < oldest_state(self.last_number()) {
+        self.after(last)
+    }
+
+    /// Returns the versions that were in force after the version with this number, in the order of
+    /// the fragments; 0 for the state before all versions with a time. `None` if the log no longer
+    /// reaches back so far.
+    pub fn after(&self, number: u64) -> Option<Vec<&FragmentVersion>> {
+        if number < oldest_state(self.last_number()) {
             return None;
         }
         let mut places = BTreeMap::new();
         let before = self.versions.iter().filter(|version| version.at.is_none());
-        let until = self.versions.iter().filter(|it| it.at.is_some() && it.number <= last);
+        let until = self.versions.iter().filter(|it| it.at.is_some() && it.number <= number);
         for version in before.chain(until) {
             match &version.fragment {
                 Some(_) => places.insert(version.place, version),

@@ -98,12 +98,7 @@ impl ContextEngine {
             error.with("message", message).with("limit", limits::MAX_FRAGMENT_VERSIONS)
         })?;
         let mut diagnostics = Vec::new();
-        let mut persisted = Vec::new();
-        for fragment in versions.iter().filter_map(|version| version.fragment.clone()) {
-            persisted.push(self.parts.decode(fragment, &mut diagnostics)?);
-        }
-        let persisted = ContextFragments::loaded(persisted);
-        let system_prompt = Prompt::default().peek(&persisted, &*self.parts.renderer)?;
+        let system_prompt = self.prompt_of(&versions, &mut diagnostics)?;
 
         let checkpoints = stored.checkpoints(&self.chat).await?;
         let history = self.bodies_at(at, &chain).await?;
@@ -123,6 +118,20 @@ impl ContextEngine {
             checkpoints: checkpoints.into_iter().filter(|it| it.created_at <= at).collect(),
             diagnostics,
         })
+    }
+
+    /// Returns the prompt of these versions of persisted fragments.
+    pub(super) fn prompt_of(
+        &self,
+        versions: &[&FragmentVersion],
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Result<SystemPrompt> {
+        let mut persisted = Vec::new();
+        for fragment in versions.iter().filter_map(|version| version.fragment.clone()) {
+            persisted.push(self.parts.decode(fragment, diagnostics)?);
+        }
+        let persisted = ContextFragments::loaded(persisted);
+        Ok(Prompt::default().peek(&persisted, &*self.parts.renderer)?)
     }
 
     /// Returns the chain with the body that each message had at a time.

@@ -12,9 +12,9 @@ use context_tokens::{CacheRules, Model};
 use serde::Serialize;
 
 use super::branch::Branch;
-use super::reasons::grouped;
 use super::session::Prepared;
 use super::shown_history::{CutRecord, Shown};
+use crate::display::grouped;
 
 /// The lifetime of a cached prefix whose provider states none, as the runtime assumes it.
 const UNKNOWN_LIFETIME: Duration = Duration::from_secs(300);

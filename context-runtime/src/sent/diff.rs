@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::compare::BreakCause;
 use super::pieces::{Fate, PieceKind, RequestPiece};
-use super::reasons::grouped;
 use super::report::RequestReport;
+use crate::display::grouped;
 
 /// The change of pieces between two requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

@@ -234,14 +234,11 @@ impl ReplayOptions {
         builder.compaction(self.stages.clone().unwrap_or_else(default_stages))
     }
 
-    /// Returns the request without messages: the stored prompt in front of the known parts. An
-    /// answer limit of these parts is kept within the default reserve.
-    pub(super) fn parts(&self, system_prompt: &str) -> ModelRequest {
+    /// Returns the request without messages and without the stored prompt. An answer limit of these
+    /// parts is kept within the default reserve.
+    pub(super) fn parts(&self) -> ModelRequest {
         let mut request = self.request.clone();
         request.messages.clear();
-        let own = std::mem::take(&mut request.system);
-        request = request.system(system_prompt);
-        request.system.extend(own);
         request.model = Some(self.model_name().to_owned());
         let model = self.known_model();
         let most = model.budget(self.window, self.reserve).map(|budget| budget.reserve);

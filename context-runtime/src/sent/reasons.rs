@@ -7,6 +7,7 @@ use context_core::{Message, Node, Role};
 
 use super::pieces::{PieceKind, RequestPiece};
 use super::plans::CutInForce;
+use crate::display::grouped;
 
 /// The reason for a message of which media were replaced.
 pub(super) const MEDIA_AS_TEXT: &str =
@@ -106,17 +107,4 @@ fn because(cut: &CutInForce) -> String {
         "" => String::new(),
         reason => format!(", because {reason}"),
     }
-}
-
-/// Returns a number with thousands separators.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

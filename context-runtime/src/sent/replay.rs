@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use context_core::model::ModelCodec;
 use context_core::runtime::ModelContext;
-use context_core::{Chain, MessageId, ModelRequest};
+use context_core::{Chain, MessageId};
 use context_tokens::{CachedCounter, WindowSource};
 
 use super::branch::{Branch, RequestEntry};
 use super::report::{ReportSource, RequestReport};
-use super::session::Session;
+use super::session::{Session, StaticParts};
 use super::{ReplayError, ReplayOptions, RequestDiff};
+use crate::PromptHistory;
 
 /// The number of messages whose counts a replay keeps at least.
 const COUNTED: usize = 1 << 16;
@@ -19,9 +20,8 @@ const COUNTED: usize = 1 << 16;
 #[derive(Debug)]
 pub struct RequestReplay {
     branch: Arc<Branch>,
-    system_prompt: Arc<str>,
     options: ReplayOptions,
-    parts: ModelRequest,
+    parts: StaticParts,
     codec: Arc<dyn ModelCodec>,
     window_source: WindowSource,
     counter: Arc<CachedCounter>,
@@ -30,33 +30,34 @@ pub struct RequestReplay {
 
 impl RequestReplay {
     /// Creates a replay of a whole branch with its boundaries, such as
-    /// [`AsOf::history`](crate::AsOf::history). `system_prompt` is the stored prompt of the chat,
-    /// such as that of [`ContextEngine::resolve`](crate::ContextEngine::resolve); empty for none.
+    /// [`AsOf::history`](crate::AsOf::history). `prompts` are the stored prompts of the chat at
+    /// the time of each request, by
+    /// [`ContextEngine::prompt_history`](crate::ContextEngine::prompt_history), or one text for
+    /// all; empty for none.
     ///
     /// Nothing is prepared yet, and no body is parsed.
     pub fn new(
         chain: &Chain,
-        system_prompt: impl Into<String>,
+        prompts: impl Into<PromptHistory>,
         options: ReplayOptions,
     ) -> Result<Self, ReplayError> {
         if chain.skipped() > 0 {
             return Err(ReplayError::NotWhole { skipped: chain.skipped() });
         }
         let branch = Arc::new(Branch::new(chain));
-        let system_prompt: String = system_prompt.into();
-        Self::of(branch, system_prompt.into(), options, None)
+        Self::of(branch, Arc::new(prompts.into()), options, None)
     }
 
     /// Creates a replay of the same branch with other options: a what-if. Messages that were parsed
     /// are shared, and so are their counts if the model is the same.
     pub fn with_options(&self, options: ReplayOptions) -> Result<Self, ReplayError> {
         let counter = options.counts_like(&self.options).then(|| Arc::clone(&self.counter));
-        Self::of(Arc::clone(&self.branch), Arc::clone(&self.system_prompt), options, counter)
+        Self::of(Arc::clone(&self.branch), Arc::clone(&self.parts.prompts), options, counter)
     }
 
     fn of(
         branch: Arc<Branch>,
-        system_prompt: Arc<str>,
+        prompts: Arc<PromptHistory>,
         options: ReplayOptions,
         counter: Option<Arc<CachedCounter>>,
     ) -> Result<Self, ReplayError> {
@@ -65,17 +66,9 @@ impl RequestReplay {
         let counter = counter.unwrap_or_else(|| {
             Arc::new(CachedCounter::with_capacity(options.plain_counter(), capacity))
         });
-        let parts = options.parts(&system_prompt);
-        let mut replay = Self {
-            branch,
-            system_prompt,
-            options,
-            parts,
-            codec,
-            window_source,
-            counter,
-            session: None,
-        };
+        let parts = StaticParts { request: options.parts(), prompts };
+        let mut replay =
+            Self { branch, options, parts, codec, window_source, counter, session: None };
         // Invalid stages are reported now.
         if !replay.branch.requests.is_empty() {
             replay.session = Some(replay.session_from(1)?);

@@ -58,6 +58,9 @@ pub struct RequestReport {
     pub at: Timestamp,
     /// The author of the cuts.
     pub origin: RequestOrigin,
+    /// Whether the stored system prompt is known to be the one of that time. If not, it is that of
+    /// now, or the oldest one that the store still has.
+    pub prompt_is_recorded: bool,
     /// The provider.
     pub provider: String,
     /// The model.
@@ -185,6 +188,7 @@ impl ReportSource<'_> {
             answer: entry.answer.clone(),
             at: entry.at,
             origin: self.origin(cuts, &pieces),
+            prompt_is_recorded: now.prompt_is_recorded,
             provider: options.provider.clone(),
             model: model.name().to_owned(),
             window_source: self.window_source,

@@ -16,9 +16,27 @@ use super::plans::PlanLog;
 use super::shown_history::{Shown, ShownHistory, rewrite_between, window_before};
 use super::{ReplayError, ReplayOptions};
 use crate::runtime::DefaultContextRuntime;
+use crate::{PastPrompt, PromptHistory};
 
 /// The maximum number of messages of the prepared requests that a session keeps.
 const MOST_MESSAGES: usize = 4_000_000;
+
+/// What a request has besides its messages.
+#[derive(Debug)]
+pub(super) struct StaticParts {
+    /// The known parts, without the stored prompt.
+    pub(super) request: ModelRequest,
+    pub(super) prompts: Arc<PromptHistory>,
+}
+
+impl StaticParts {
+    /// Returns the stored prompt of a request: as of its newest message, or of now if it is the
+    /// next one.
+    fn prompt(&self, branch: &Branch, entry: &RequestEntry) -> &PastPrompt {
+        let newest = branch.positions.get(&entry.newest).filter(|_| entry.answer.is_some());
+        newest.map_or_else(|| self.prompts.present(), |newest| self.prompts.at(*newest))
+    }
+}
 
 /// A request as it was prepared.
 #[derive(Debug)]
@@ -32,6 +50,8 @@ pub(super) struct Prepared {
     pub(super) at: Timestamp,
     /// Whether the history begins with a compaction that this provider cannot read.
     pub(super) is_sealed: bool,
+    /// Whether the system prompt is known to be the one of that time.
+    pub(super) prompt_is_recorded: bool,
 }
 
 impl Prepared {
@@ -103,7 +123,7 @@ impl Session {
         &mut self,
         branch: &Branch,
         options: &ReplayOptions,
-        parts: &ModelRequest,
+        parts: &StaticParts,
         number: usize,
     ) -> Result<(), ReplayError> {
         while self.next <= number {
@@ -123,16 +143,20 @@ impl Session {
         &mut self,
         branch: &Branch,
         options: &ReplayOptions,
-        parts: &ModelRequest,
+        parts: &StaticParts,
         entry: &RequestEntry,
     ) -> Result<Prepared, ReplayError> {
         self.history.advance(branch, entry.end, options.boundaries);
         self.clock.0.store(entry.at.as_micros(), Ordering::Relaxed);
-        let (given, known) = (self.history.entries.clone(), self.history.cuts.len());
+        let (given, cuts) = (self.history.entries.clone(), self.history.cuts.len());
         let is_sealed = Structure::is_sealed_for(&self.history.messages(), &options.provider);
         let own = own_boundary(branch, entry).filter(|_| options.boundaries);
 
-        let mut input = self.input(branch, options, parts);
+        let prompt = parts.prompt(branch, entry);
+        let mut input = self.input(branch, options, &parts.request);
+        let known = std::mem::take(&mut input.request.system);
+        input.request = input.request.system(&*prompt.text);
+        input.request.system.extend(known);
         let _ = self.log.take();
         let mut context = self.call(input.clone(), entry.number)?;
         let mut plans = std::mem::take(&mut context.plans);
@@ -143,7 +167,7 @@ impl Session {
             if !self.history.is(&target) {
                 // The call was cut in a way that the runtime alone does not find: by a summary,
                 // after a refusal, or with other options.
-                self.history.cuts.truncate(known);
+                self.history.cuts.truncate(cuts);
                 self.history.entries.clone_from(&given);
                 input.rewrite = Some(rewrite_between(&given, &target));
                 self.history.adopt(branch, &boundary, id, target, Some(entry.number));
@@ -163,6 +187,7 @@ impl Session {
             cuts: self.history.cuts.len(),
             at: entry.at,
             is_sealed,
+            prompt_is_recorded: prompt.is_recorded,
         })
     }
 

@@ -5,8 +5,8 @@ use std::fmt;
 use context_core::model::TokenCount;
 
 use super::pieces::{Fate, PieceKind, RequestPiece};
-use super::reasons::grouped;
 use super::report::{RequestOrigin, RequestReport};
+use crate::display::grouped;
 
 impl RequestReport {
     fn parts(&self) -> [(&'static str, TokenCount); 7] {

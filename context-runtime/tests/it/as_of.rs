@@ -96,6 +96,13 @@ async fn a_store_without_versions_is_refused() {
     chat.set([say("u1", "Two.")]).save().await.unwrap();
     let refused = chat.as_of(&"u1".into()).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    // The prompt of now stands in for earlier ones, and says so.
+    chat.set([rule("price", "EUR")]).save().await.unwrap();
+    let chain = chat.resolve().await.unwrap().messages;
+    let prompts = chat.prompt_history(&chain).await.unwrap();
+    assert_eq!((&*prompts.at(0).text, prompts.at(0).is_recorded), ("<hint>EUR</hint>", false));
+    assert_eq!(prompts.present().text, prompts.at(0).text);
+    assert!(prompts.present().is_recorded);
 }
 
 /// The clock and the ids of several engines, so that none of them begins anew.
@@ -187,6 +194,9 @@ proptest! {
             for (id, (prompt, messages)) in seen {
                 let then = chat.as_of(&id.as_str().into()).await.unwrap();
                 assert_eq!(then.system_prompt.to_string(), prompt, "as of {id}");
+                let prompts = chat.prompt_history(&then.history).await.unwrap();
+                let last = prompts.at(then.history.len() - 1);
+                assert_eq!((last.text.to_string(), last.is_recorded), (prompt, true), "at {id}");
                 assert_eq!(texts(&then.messages), messages, "as of {id}");
             }
         });

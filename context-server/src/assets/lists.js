@@ -6,7 +6,11 @@ const short = new Intl.NumberFormat("en", { notation: "compact", maximumFraction
 const money = (usd) => (usd >= 100 ? `$${usd.toFixed(0)}` : usd >= 0.1 ? `$${usd.toFixed(2)}` : `$${usd.toFixed(4)}`);
 
 function tokens(facts) {
-  return facts.input_tokens === null && facts.output_tokens === null ? "" : short.format((facts.input_tokens ?? 0) + (facts.output_tokens ?? 0));
+  return facts.input_tokens === null && facts.output_tokens === null ? "" : (facts.tokens_at_least ? "≥ " : "") + short.format((facts.input_tokens ?? 0) + (facts.output_tokens ?? 0));
+}
+
+function cost(facts) {
+  return facts.cost_usd === null ? "" : (facts.cost_at_least ? "≥ " : "") + money(facts.cost_usd);
 }
 
 /** Loads the facts of each chat when its row comes into sight. */
@@ -19,8 +23,8 @@ export function watchFacts() {
         if (target.tagName !== "TR") { target.textContent = sentence(facts); return; }
         const set = (name, text, title) => { const cell = one(`.${name}`, target); cell.textContent = text; if (title) cell.title = title; };
         set("model", facts.model ?? "");
-        set("tokens", tokens(facts), facts.input_tokens === null ? "No usage was recorded" : `${facts.input_tokens} in, ${facts.output_tokens ?? 0} out`);
-        set("cost", facts.cost_usd === null ? "" : money(facts.cost_usd));
+        set("tokens", tokens(facts), facts.input_tokens === null ? "No usage was recorded" : `${facts.tokens_at_least ? "At least " : ""}${facts.input_tokens} in, ${facts.output_tokens ?? 0} out`);
+        set("cost", cost(facts), facts.cost_at_least ? "At least: not every call has a price" : "");
         set("failures", facts.failures ? String(facts.failures) : "", `${facts.failures} of ${facts.calls} tool calls failed`);
         one(".failures", target).classList.toggle("bad", facts.failures > 0);
       }, () => {});
@@ -33,7 +37,7 @@ function sentence(facts) {
   const parts = [];
   if (facts.model) parts.push(facts.model);
   if (tokens(facts)) parts.push(`${tokens(facts)} tokens`);
-  if (facts.cost_usd !== null) parts.push(money(facts.cost_usd));
+  if (cost(facts)) parts.push(cost(facts));
   if (facts.calls) parts.push(`${facts.calls} tool call${facts.calls === 1 ? "" : "s"}`);
   if (facts.failures) parts.push(`${facts.failures} failed`);
   return parts.length ? ` · ${parts.join(" · ")}` : "";

@@ -1,20 +1,16 @@
 //! Changes that a person makes: forks, rewinds, checkpoints, edits, redactions, compactions.
 
-use context_runtime::compaction::{
-    Goal, HistoryView, POLICIES, Pipeline, Stage, USER_WORDS, policy,
-};
+use context_runtime::compaction::{OnDemand, POLICIES, Pipeline, policy};
 use context_runtime::store::BranchDeletion;
-use context_runtime::tokens::{Estimate, ModelTable};
+use context_runtime::tokens::ModelTable;
 use context_runtime::{
-    BranchName, CheckpointName, Error, Fragment, MessageId, Role, assistant, limits, user,
+    BranchName, CheckpointName, Edits, Fragment, MessageId, Role, SaveOutcome, assistant, limits,
+    user,
 };
 use serde::{Deserialize, Serialize};
 
 use super::Operations;
 use crate::OperationError;
-
-/// The share of the window that a compaction on demand aims at.
-const TARGET: f64 = 0.5;
 
 /// A change of a chat.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -226,14 +222,9 @@ impl Operations {
         text: String,
         done: &mut ActionDone,
     ) -> Result<(), OperationError> {
-        let reference = self.chat_ref(chat);
-        let found = self.history().messages(&reference, std::slice::from_ref(&message)).await?;
-        let node = found
-            .into_iter()
-            .flatten()
-            .next()
-            .ok_or_else(|| Error::not_found("edit", "message", &message))?;
-        let edited: Fragment = match node.node.role() {
+        let view = self.branch_with(chat, None, &message).await?;
+        let node = view.chain.position(&message).and_then(|at| view.chain.get(at));
+        let edited: Fragment = match node.and_then(|node| node.role()) {
             Some(Role::User) => user(text),
             Some(Role::Assistant) => assistant(text),
             _ => {
@@ -241,15 +232,15 @@ impl Operations {
                 return Err(OperationError::invalid("message", problem));
             }
         };
-        let Some(parent) = node.parent else {
-            let problem = "the first message has nothing before it: start a new chat instead";
-            return Err(OperationError::invalid("message", problem));
+        // A set message with a stored id is an edit: the new branch and the message on it are one
+        // commit.
+        let mut engine = self.engine(chat, Some(view.branch.as_str())).await?;
+        let saved = engine.set([edited.with_id(message.as_str())]).save_with(Edits::Branch).await?;
+        done.text = match saved.outcome {
+            SaveOutcome::Unchanged => "The message has this text already.".to_owned(),
+            _ => format!("Wrote the new text on the branch {}.", saved.branch),
         };
-        let mut engine = self.engine(chat, None).await?;
-        let moved = engine.rewind(&parent).await?;
-        let saved = engine.set([edited]).save().await?;
-        done.text = format!("Wrote the new text on the branch {}.", moved.branch);
-        done.branch = Some(moved.branch.to_string());
+        done.branch = Some(saved.branch.to_string());
         done.message = saved.head.clone();
         Ok(())
     }
@@ -261,9 +252,8 @@ impl Operations {
         (names, model, window): (&[String], &str, Option<u64>),
         done: &mut ActionDone,
     ) -> Result<(), OperationError> {
-        // Triggered at any fill level, because a person asked for it.
         let stage = |name: &String| match policy(name) {
-            Some(policy) => Ok(Stage::shared(policy).trigger(0.0).target(TARGET)),
+            Some(policy) => Ok(OnDemand::stage(policy)),
             None => Err(OperationError::invalid("policies", format!("there is no {name} here"))),
         };
         let stages = names.iter().map(stage).collect::<Result<Vec<_>, _>>()?;
@@ -275,25 +265,17 @@ impl Operations {
             .map_err(|error| OperationError::invalid("window", error.to_string()))?;
         let mut engine = self.engine(chat, branch.as_deref()).await?;
         let turn = engine.resolve().await?;
-        let request = turn.request();
-        let counter = model.counter();
-        let view = HistoryView::new(&request.messages, &counter);
-        let (before, total) =
-            (view.total(), Estimate::new(&request, &counter, &model).total.tokens());
-        let target = (budget.input() as f64 * TARGET) as u64;
-        let goal = Goal::new(budget, total.saturating_sub(before), target);
-        let words = (goal.limit() as f64 * USER_WORDS) as u64;
-        let planned = pipeline.run(&view.user_words(words), &goal);
-        let reports: Vec<_> = planned.steps.iter().map(|step| step.report()).collect();
+        let plan = OnDemand::plan(&turn, &pipeline, (&model, budget), self.clock.now());
         done.branch = Some(engine.branch().to_string());
-        let Some(rewrite) = &planned.rewrite else {
-            done.text = "The policies find nothing to cut.".to_owned();
+        let Some(rewrite) = &plan.planned.rewrite else {
+            done.text =
+                "The policies find nothing to cut that is worth the provider's cache.".to_owned();
             return Ok(());
         };
-        done.message = engine.compact(&turn, rewrite, &reports).await?;
+        done.message = engine.compact(&turn, rewrite, &plan.reports()).await?;
         let _saved = engine.save().await?;
-        done.text =
-            format!("{before} tokens of messages became {}. Undo takes it back.", planned.after);
+        let (before, after) = (plan.before, plan.planned.after);
+        done.text = format!("{before} tokens of messages became {after}. Undo takes it back.");
         Ok(())
     }
 }

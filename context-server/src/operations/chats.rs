@@ -1,21 +1,22 @@
 //! The list of chats, and facts about each.
 
-use std::ops::RangeInclusive;
+use std::sync::PoisonError;
 
-use context_runtime::store::{ChainEnd, ChatQuery, ChatSummary, Cursor, RoundQuery, Window};
+use context_runtime::store::{ChainEnd, Chat, ChatQuery, ChatSummary, Cursor, RoundQuery, Window};
 use context_runtime::trajectory::AgentRef;
-use context_runtime::{Part, Timestamp, limits};
+use context_runtime::{ChatRef, Part, Timestamp, limits};
 use serde::Serialize;
 
 use super::Operations;
+use super::chat_usage::KeptUsage;
 use crate::OperationError;
 
 /// The number of chats in a page of the list.
 const PAGE: usize = 200;
 /// The newest messages of a chat, from which its facts are taken.
 const LOOKED_AT: usize = 20_000;
-/// The newest rounds of a chat, from which usage is summed.
-const ROUNDS: u32 = 2_000;
+/// The number of chats whose facts are kept in memory: two pages of the list.
+const KEPT: usize = 2 * PAGE;
 
 /// A page of the list of chats.
 #[derive(Clone, Debug, Serialize)]
@@ -53,12 +54,16 @@ pub struct ChatHead {
 pub struct ChatFacts {
     /// The model of the newest recorded answer.
     pub model: Option<String>,
-    /// Input tokens of all recorded calls. `None` if none was recorded.
+    /// Input tokens of all recorded calls, cached ones included. `None` if none was recorded.
     pub input_tokens: Option<u64>,
     /// Output tokens of all recorded calls.
     pub output_tokens: Option<u64>,
-    /// The recorded cost in US dollars.
+    /// Whether there are more tokens: a call has no usage, or there are too many rounds to read.
+    pub tokens_at_least: bool,
+    /// The recorded cost in US dollars. `None` if no call has a price.
     pub cost_usd: Option<f64>,
+    /// Whether it cost more: a call has no price, or there are too many rounds to read.
+    pub cost_at_least: bool,
     /// The number of tool calls on the active branch.
     pub calls: u64,
     /// The number of tool calls on the active branch that failed.
@@ -95,12 +100,41 @@ impl Operations {
         })
     }
 
-    /// Returns facts about a chat: its model, usage, cost, and failures.
+    /// Returns facts about a chat: its model, usage, cost, and failures. What was read before is
+    /// read again only where the chat has changed.
     pub async fn chat_facts(&self, chat: &str) -> Result<ChatFacts, OperationError> {
         let (found, ..) = self.chat(chat).await?;
+        let known = {
+            let mut kept = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = kept.iter().position(|kept| kept.chat == found.chat);
+            at.and_then(|at| kept.remove(at))
+        };
+        let mut known = match known {
+            Some(known) if known.updated_at == found.updated_at => known,
+            known => {
+                let usage = known.map(|known| known.usage).unwrap_or_default();
+                let counted = self.count_calls(&found).await?;
+                let (chat, updated_at) = (found.chat.clone(), found.updated_at);
+                KeptFacts { chat, updated_at, counted, usage }
+            }
+        };
+        if let Some(rounds) = self.store.trajectories() {
+            let agent = AgentRef::main(self.user.clone(), chat);
+            known.usage.update(rounds, &agent).await?;
+        }
+        let mut facts = known.counted.clone();
+        known.usage.add_to(&mut facts);
+        let mut kept = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_front(known);
+        kept.truncate(KEPT);
+        Ok(facts)
+    }
+
+    /// Counts the tool calls of the active branch.
+    async fn count_calls(&self, found: &Chat) -> Result<ChatFacts, OperationError> {
         let end = ChainEnd::Branch(found.active.clone());
         let chain = self.history().chain(&found.chat, &end, &Window::Last(LOOKED_AT)).await?;
-        let mut facts = tokio::task::spawn_blocking(move || {
+        let count = move || {
             let mut facts = ChatFacts { partial: chain.skipped() > 0, ..ChatFacts::default() };
             for message in chain.iter().filter_map(|node| node.message().ok()) {
                 for part in &message.parts {
@@ -112,10 +146,8 @@ impl Operations {
                 }
             }
             facts
-        })
-        .await?;
-        self.add_usage(chat, &mut facts).await?;
-        Ok(facts)
+        };
+        Ok(tokio::task::spawn_blocking(count).await?)
     }
 
     /// Returns the model of the newest answer that a round of the chat's main agent recorded.
@@ -129,36 +161,13 @@ impl Operations {
         let mut models = nodes.filter_map(|node| node.measures.as_ref()?.model.as_ref());
         Ok(models.next_back().map(ToString::to_string))
     }
+}
 
-    /// Adds the usage that the rounds of the chat's main agent recorded.
-    async fn add_usage(&self, chat: &str, facts: &mut ChatFacts) -> Result<(), OperationError> {
-        let Some(rounds) = self.store.trajectories() else { return Ok(()) };
-        let agent = AgentRef::main(self.user.clone(), chat);
-        let range: RangeInclusive<u32> = 0..=ROUNDS;
-        let sum = |total: &mut Option<u64>, tokens: Option<u64>| {
-            if let Some(tokens) = tokens {
-                *total = Some(total.unwrap_or_default().saturating_add(tokens));
-            }
-        };
-        for round in rounds.load_rounds(&agent, range).await? {
-            for node in &round.nodes {
-                let Some(measures) = &node.measures else { continue };
-                if let Some(model) = &measures.model {
-                    facts.model = Some(model.to_string());
-                }
-                let input = measures.input_tokens.map(|tokens| {
-                    tokens
-                        + measures.cache_read_tokens.unwrap_or_default()
-                        + measures.cache_write_tokens.unwrap_or_default()
-                });
-                sum(&mut facts.input_tokens, input);
-                sum(&mut facts.output_tokens, measures.output_tokens);
-                if let Some(cost) = measures.cost_usd {
-                    facts.cost_usd = Some(facts.cost_usd.unwrap_or_default() + cost);
-                }
-            }
-            facts.partial |= round.head.round.round == ROUNDS;
-        }
-        Ok(())
-    }
+/// The facts of a chat, kept for the next view of the list.
+pub(super) struct KeptFacts {
+    chat: ChatRef,
+    updated_at: Timestamp,
+    /// The facts of its messages.
+    counted: ChatFacts,
+    usage: KeptUsage,
 }

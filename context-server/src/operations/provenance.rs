@@ -128,7 +128,7 @@ impl Operations {
     }
 
     /// Returns the branch if it has the message, else a branch that has it.
-    async fn branch_with(
+    pub(super) async fn branch_with(
         &self,
         chat: &str,
         branch: Option<&str>,

@@ -7,7 +7,7 @@ use context_runtime::sent::{
     ReplayError, ReplayOptions, RequestEntry, RequestReplay, RequestReport,
 };
 use context_runtime::transcript::{self, TranscriptSource};
-use context_runtime::{ChatId, MessageId, PROVIDERS, Timestamp};
+use context_runtime::{ChatId, MessageId, PROVIDERS, PromptHistory, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::Operations;
@@ -68,6 +68,8 @@ pub(super) struct KeptReplay {
     generation: u64,
     /// Also fragments, of which the prompt is made, and the metadata change the chat.
     updated_at: Timestamp,
+    /// The replay before any request: what-ifs are made of it without waiting for the others.
+    origin: Arc<RequestReplay>,
     replay: Arc<Mutex<RequestReplay>>,
 }
 
@@ -182,25 +184,29 @@ impl Operations {
             };
             let same = replays.iter().filter(of_branch).find(|kept| kept.query == settings);
             let like = replays.iter().find(of_branch);
-            (same.map(|kept| Arc::clone(&kept.replay)), like.map(|kept| Arc::clone(&kept.replay)))
+            (same.map(|kept| Arc::clone(&kept.replay)), like.map(|kept| Arc::clone(&kept.origin)))
         };
         if let Some(replay) = kept {
             return Ok((branch, query, tools_known, replay));
         }
         let options = options(&query, request, self.chat_ref(chat))?;
-        let prompt = match &like {
-            Some(_) => String::new(),
+        let prompts = match &like {
+            Some(_) => PromptHistory::default(),
             None => {
-                let mut engine = self.engine(chat, query.branch.as_deref()).await?;
-                engine.resolve().await?.system_prompt.to_string()
+                let engine = self.engine(chat, query.branch.as_deref()).await?;
+                engine.prompt_history(&view.chain).await?
             }
         };
         let chain = view.chain.clone();
-        let made = tokio::task::spawn_blocking(move || match like {
-            Some(like) => like.lock().unwrap_or_else(PoisonError::into_inner).with_options(options),
-            None => RequestReplay::new(&chain, prompt, options),
+        let made = tokio::task::spawn_blocking(move || {
+            let origin = match like {
+                Some(like) => like,
+                None => Arc::new(RequestReplay::new(&chain, prompts, options.clone())?),
+            };
+            let replay = origin.with_options(options)?;
+            Ok::<_, ReplayError>((origin, Arc::new(Mutex::new(replay))))
         });
-        let replay = Arc::new(Mutex::new(made.await??));
+        let (origin, replay) = made.await??;
         let chat = view.chat.chat.chat.clone();
         let kept = KeptReplay {
             chat,
@@ -208,6 +214,7 @@ impl Operations {
             head,
             generation,
             updated_at,
+            origin,
             replay: Arc::clone(&replay),
         };
         let mut replays = self.replays.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,9 +1,10 @@
 //! The branches of a chat as a tree.
 
 use axum::extract::{Path, State};
+use context_runtime::display::grouped;
 use maud::{Markup, html};
 
-use super::shell::{Shell, Tab, grouped, time};
+use super::shell::{Shell, Tab, time};
 use super::{OrPage, PageError};
 use crate::Operations;
 use crate::links::{Links, encode};

@@ -1,10 +1,11 @@
 //! The list of chats.
 
 use axum::extract::{Query, State};
+use context_runtime::display::grouped;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::shell::{Shell, Tab, grouped, time};
+use super::shell::{Shell, Tab, time};
 use super::{OrPage, PageError};
 use crate::Operations;
 use crate::links::{Links, encode};

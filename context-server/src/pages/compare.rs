@@ -1,6 +1,7 @@
 //! The difference of two requests.
 
 use axum::extract::{Path, Query, State};
+use context_runtime::display::grouped;
 use context_runtime::sent::{ChangeOfPieces, PieceChange, RequestPiece};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use serde::Deserialize;
 use super::pieces::{badge, kind, preview};
 use super::sent::money;
 use super::sent_bar::bar;
-use super::shell::{Shell, Tab, grouped};
+use super::shell::{Shell, Tab};
 use super::{OrPage, PageError};
 use crate::content;
 use crate::links::Links;

@@ -1,10 +1,11 @@
 //! What is remembered of a user.
 
 use axum::extract::{Query, State};
+use context_runtime::display::grouped;
 use context_runtime::memory::{MemoryScope, Trust};
 use maud::{Markup, html};
 
-use super::shell::{Shell, Tab, grouped, time};
+use super::shell::{Shell, Tab, time};
 use super::{OrPage, PageError};
 use crate::api::memory::Remembered;
 use crate::links::{Links, encode};

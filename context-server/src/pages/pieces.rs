@@ -1,9 +1,9 @@
 //! The pieces of a request, with those that were left out at their places.
 
+use context_runtime::display::grouped;
 use context_runtime::sent::{Fate, PieceKind, RequestPiece};
 use maud::{Markup, html};
 
-use super::shell::grouped;
 use crate::content;
 use crate::links::Links;
 use crate::operations::{SentAnswer, SentQuery};

@@ -2,9 +2,10 @@
 
 use axum::extract::{Path, Query, State};
 use context_runtime::Role;
+use context_runtime::display::grouped;
 use maud::{Markup, html};
 
-use super::shell::{Shell, Tab, grouped, time};
+use super::shell::{Shell, Tab, time};
 use super::{OrPage, PageError};
 use crate::api::memory::OfPrompt;
 use crate::links::Links;

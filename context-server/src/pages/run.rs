@@ -1,9 +1,10 @@
 //! The run of a chat: one selected step in four views.
 
 use axum::extract::{Path, Query, State};
+use context_runtime::display::grouped;
 use maud::{Markup, html};
 
-use super::shell::{Shell, Tab, grouped};
+use super::shell::{Shell, Tab};
 use super::{OrPage, PageError, graph, provenance, step as detail};
 use crate::api::run::Selected;
 use crate::links::{Links, encode};

@@ -1,6 +1,7 @@
 //! A past request: what was sent, what was cut and why.
 
 use axum::extract::{Path, Query, State};
+use context_runtime::display::grouped;
 use context_runtime::sent::RequestOrigin;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use serde::Deserialize;
 use super::pieces::{self, pieces};
 use super::sent_bar::bar;
 use super::sent_controls::controls;
-use super::shell::{Shell, Tab, grouped, time};
+use super::shell::{Shell, Tab, time};
 use super::{OrPage, PageError};
 use crate::content;
 use crate::links::{Links, encode};
@@ -129,15 +130,19 @@ fn summary(answer: &SentAnswer) -> Markup {
             p class="note" {
                 @match report.origin {
                     RequestOrigin::Recorded => {
-                        "Recomputed, with the system prompt as it is now. The cuts are those that were "
-                        "stored with the chat at that time."
+                        "Recomputed. The cuts are those that were stored with the chat at that time."
                     }
                     _ => {
-                        "Recomputed, with the system prompt as it is now: this is what this library sends for "
-                        "this history with these settings. "
+                        "Recomputed: this is what this library sends for this history with these settings. "
                         "No compaction that is stored with the chat decided it."
                     }
                 }
+                @if !report.prompt_is_recorded {
+                    " The store has no version of the system prompt with that time, so it is the "
+                    "present one, or the oldest that is kept."
+                }
+                " Memories that were recalled and prompts that are not persisted are not stored "
+                "with a chat, so they are not in it."
                 @if !answer.tools_known {
                     " The tools of the program are not stored with a chat, so the body has none."
                 }

@@ -1,9 +1,8 @@
 //! The bar above a request: what fills the window.
 
+use context_runtime::display::grouped;
 use context_runtime::sent::RequestReport;
 use maud::{Markup, html};
-
-use super::shell::grouped;
 
 /// The width of the drawing in its own units.
 const WIDTH: f64 = 1_000.0;

@@ -1,11 +1,11 @@
 //! The what-if: settings with which a request is planned anew.
 
 use context_runtime::PROVIDERS;
+use context_runtime::display::grouped;
 use context_runtime::sent::RequestReport;
 use context_runtime::tokens::ModelTable;
 use maud::{Markup, html};
 
-use super::shell::grouped;
 use crate::Operations;
 use crate::links::Links;
 use crate::operations::SentQuery;

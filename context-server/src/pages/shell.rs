@@ -1,5 +1,6 @@
 //! The frame of every page: head, bar, views of a chat.
 
+use context_runtime::display::grouped;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::links::{Links, encode};
@@ -118,19 +119,6 @@ impl<'a> Shell<'a> {
 /// Returns the query that names a branch.
 pub(crate) fn query(branch: Option<&str>) -> String {
     branch.map(|branch| format!("?branch={}", encode(branch))).unwrap_or_default()
-}
-
-/// Returns a number with thin groups of three digits.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Returns a number of things, by the word for one of them.

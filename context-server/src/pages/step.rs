@@ -1,5 +1,6 @@
 //! A step of a run in full.
 
+use context_runtime::display::grouped;
 use context_runtime::trajectory::{
     Field, FieldForm, FieldValue, Measures, TrajectoryNode, TrajectoryNodeKind, Version,
 };
@@ -7,7 +8,7 @@ use context_runtime::{Part, Timestamp, ToolCall, ToolResult};
 use maud::{Markup, html};
 
 use super::run::Place;
-use super::shell::{grouped, time};
+use super::shell::time;
 use crate::content;
 use crate::links::encode;
 use crate::operations::{StepDetail, StepLink};

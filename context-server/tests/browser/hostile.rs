@@ -263,7 +263,7 @@ pub(crate) async fn content_of_every_field_is_text(browser: &Browser) {
     page.go("/search?q=pwned").await;
     page.wait("document.querySelectorAll('.hits li').length > 2").await;
     is_tame(&page).await;
-    page.go(&format!("/search?q={}", context_server::encode(&hostile("words")))).await;
+    page.go(&format!("/search?q={}", crate::site::encode(&hostile("words")))).await;
     is_tame(&page).await;
 }
 

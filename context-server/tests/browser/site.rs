@@ -90,5 +90,10 @@ impl Site {
 
 /// Returns the address of a chat.
 pub(crate) fn chat(name: &str) -> String {
-    format!("/chats/{}", context_server::encode(name))
+    format!("/chats/{}", encode(name))
+}
+
+/// Encodes a text for an address.
+pub(crate) fn encode(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

@@ -128,8 +128,8 @@ async fn read_through(page: &Page, name: &str, view: &BranchView) {
     let middle = texts.min_by_key(|(row, _)| row.abs_diff(last / 2));
     let Some((row, words)) = middle else { return };
     let id = view.row(row).unwrap().node.id.as_str();
-    let of_chat = context_server::encode(name);
-    page.go(&format!("/search?q={}&chat={of_chat}", context_server::encode(&words))).await;
+    let of_chat = crate::site::encode(name);
+    page.go(&format!("/search?q={}&chat={of_chat}", crate::site::encode(&words))).await;
     let hit = format!(
         "[...document.querySelectorAll('.hits a')].find((it) => new URL(it.href).searchParams.get('at') === {})",
         Value::from(id)

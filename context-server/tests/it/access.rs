@@ -117,3 +117,22 @@ async fn chats_of_other_users_do_not_exist() {
     }
     assert!(answers.iter().all(|status| *status == 404), "{answers:?}");
 }
+
+#[tokio::test]
+async fn the_address_after_the_token_keeps_its_path_and_its_host() {
+    let store = context_runtime::open("mem:").await.unwrap();
+    let inspector = router_with(Operations::new(store), Access::loopback().token("s3cret"));
+    let mounted = axum::Router::new().nest("/inspector", inspector.clone());
+    let location = async |router: &axum::Router, path: &str| {
+        let request = Request::get(path).header("host", "127.0.0.1:7").body(Body::empty()).unwrap();
+        let answer = router.clone().oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), 303, "{path}");
+        answer.headers()["location"].to_str().unwrap().to_owned()
+    };
+    let to = location(&mounted, "/inspector/chats/lisbon?token=s3cret&branch=main").await;
+    assert_eq!(to, "/inspector/chats/lisbon?branch=main");
+    for path in ["//evil.example/?token=s3cret", "///evil.example?token=s3cret"] {
+        let to = location(&inspector, path).await;
+        assert!(to.starts_with("/evil.example"), "{path} leads to {to}");
+    }
+}

@@ -131,7 +131,7 @@ async fn what_is_remembered_is_listed_recalled_and_forgotten() {
     let bob = Site { router: context_server::router(bob), store: site.store.clone() };
     assert_eq!(bob.post("/api/v1/memory/forget", forget.clone()).await.0, 404);
     assert!(!bob.page("/memory").await.contains("Lisbon"));
-    let key = context_server::encode(r#"["ada",null,null,null]"#);
+    let key = crate::site::encode(r#"["ada",null,null,null]"#);
     assert_eq!(bob.get(&format!("/api/v1/memory?scope={key}")).await.0, 404);
     assert_eq!(site.get("/memory?scope=nonsense").await.0, 422);
 
@@ -151,7 +151,7 @@ async fn memories_come_in_pages() {
     site.remember("notes", said.iter().map(|(id, text)| (id.as_str(), text.as_str()))).await;
     let first = json(&site, "/api/v1/memory").await;
     assert_eq!(first["memories"].as_array().unwrap().len(), 50);
-    let next = context_server::encode(first["next"].as_str().unwrap());
+    let next = crate::site::encode(first["next"].as_str().unwrap());
     let rest = json(&site, &format!("/api/v1/memory?after={next}")).await;
     assert_eq!((rest["memories"].as_array().unwrap().len(), &rest["next"]), (20, &Value::Null));
     assert!(site.page("/memory").await.contains("Older memories"));
@@ -173,7 +173,7 @@ async fn content_of_prompts_and_memories_is_text() {
     let target = QuarantineTarget::Speaker("user".to_owned());
     let held = Quarantine::new(scope, target, HOSTILE, Timestamp::from_micros(5));
     site.episodes().review().unwrap().quarantine(&held).await.unwrap();
-    let text = context_server::encode(HOSTILE);
+    let text = crate::site::encode(HOSTILE);
     is_harmless(&site.page(&format!("/chats/{text}/prompt")).await);
     is_harmless(&site.page(&format!("/chats/{text}/prompt?model={text}")).await);
     is_harmless(&site.page(&format!("/memory?q={text}")).await);

@@ -3,6 +3,7 @@
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
+use context_runtime::store::RefChange;
 use context_runtime::{Message, Part, Role, assistant, user};
 use context_server::Operations;
 use serde_json::json;
@@ -78,7 +79,7 @@ async fn content_is_text_wherever_it_stands() {
         )
         .await;
     drop(engine);
-    let encoded = context_server::encode(chat);
+    let encoded = crate::site::encode(chat);
     let mut pages = Vec::new();
     for path in [
         "/",
@@ -89,9 +90,7 @@ async fn content_is_text_wherever_it_stands() {
         pages.push(site.page(path).await);
     }
     pages.push(
-        site.get(&format!("/chats/{}", context_server::encode("<script>alert(1)</script>")))
-            .await
-            .1,
+        site.get(&format!("/chats/{}", crate::site::encode("<script>alert(1)</script>"))).await.1,
     );
     pages.iter().for_each(|page| is_harmless(page));
     assert!(pages[1].contains("[image: http://tracker.example/x.png]"));
@@ -162,4 +161,39 @@ async fn it_can_be_mounted_below_a_path() {
         assert!(body.contains("href=\"/inspector/assets/page.css\""), "{body}");
         assert!(!body.contains("href=\"/chats"), "{body}");
     }
+}
+
+#[tokio::test]
+async fn an_edit_is_one_commit_on_a_branch_beside_the_one_it_was_on() {
+    let site = Site::new().await;
+    let mut chat =
+        site.say("lisbon", [user("One").with_id("m1"), assistant("Two").with_id("m2")]).await;
+    chat.rewind(&"m1".into()).await.unwrap();
+    chat.set([assistant("Zwei").with_id("m3")]).save().await.unwrap();
+    let edit = async |message: &str| {
+        let action = json!({"action": "edit", "message": message, "text": "Other words"});
+        let (status, body) = site.post("/api/v1/chats/lisbon/actions", action).await;
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str::<serde_json::Value>(&body).unwrap()
+    };
+    // The time of the last branch, and of the last write.
+    let times = async || {
+        let chat = context_runtime::ChatRef::from(("ada", "lisbon"));
+        let log = site.store.ref_log().unwrap().ref_log(&chat).await.unwrap();
+        let mut entries = log.entries().iter().rev();
+        let made = entries.find(|it| matches!(it.change, RefChange::BranchCreated { .. }));
+        let written = site.store.history().chat(&chat).await.unwrap().unwrap().updated_at;
+        (made.unwrap().at, written)
+    };
+    // m2 is on main, which is not the active branch.
+    assert_eq!(edit("m2").await["branch"], "main-v3");
+    let (made, written) = times().await;
+    assert_eq!(made, written, "a crash between two commits would leave an empty branch");
+    let page = site.page("/chats/lisbon").await;
+    assert!(page.contains("One") && page.contains("Other words"), "{page}");
+    assert!(!page.contains("Zwei"), "{page}");
+    // The first message has no parent.
+    let branch = edit("m1").await["branch"].as_str().unwrap().to_owned();
+    let page = site.page(&format!("/chats/lisbon?branch={branch}")).await;
+    assert!(page.contains("Other words") && !page.contains("Two"), "{page}");
 }

@@ -275,7 +275,7 @@ async fn content_of_steps_is_text() {
     round.tool_result(HOSTILE, json!(HOSTILE), false).await.unwrap();
     round.change(action, &Changes::new().describe(HOSTILE)).await.unwrap();
     round.finish().await.unwrap();
-    let chat = context_server::encode(HOSTILE);
+    let chat = crate::site::encode(HOSTILE);
     for step in 0..10 {
         is_harmless(&site.page(&format!("/chats/{chat}/run?node=0:0.{step}")).await);
         is_harmless(&site.page(&format!("/chats/{chat}/run?view=graph&node=0:0.{step}")).await);
@@ -298,4 +298,28 @@ async fn a_chat_too_long_to_be_made_into_steps_says_how_to_record_it() {
     assert_eq!(site.json("/api/v1/chats/it%27s%20long/run").await["origin"], "too_long");
     assert_eq!(site.get("/chats/it%27s%20long/run?view=graph").await.0, 200);
     assert_eq!(site.get("/chats/it%27s%20long/run?view=provenance&message=m0-1").await.0, 200);
+}
+
+#[tokio::test]
+async fn sums_of_a_chat_say_when_they_are_not_all_and_follow_new_rounds() {
+    let site = Site::new().await;
+    trip(&site).await;
+    let facts = async || site.json("/api/v1/chats/trip/facts").await;
+    let first = facts().await;
+    // One of the two calls has a price; the cached tokens are part of the input.
+    assert_eq!((&first["input_tokens"], &first["output_tokens"]), (&json!(2500), &json!(48)));
+    assert_eq!((&first["cost_usd"], &first["cost_at_least"]), (&json!(0.25), &json!(true)));
+    assert_eq!(first["tokens_at_least"], false);
+    assert_eq!(facts().await, first);
+    let round = site.trajectories().begin(&AgentRef::main("ada", "trip")).await.unwrap();
+    let ask = Message::from("And in winter?");
+    round.record(RecordedMessage::new(&ask)).await.unwrap();
+    let mut usage = Usage::new(100, 5);
+    usage.cache_read = 900;
+    let mut measures = Measures::of_usage(&usage);
+    (measures.cost_usd, measures.model) = (Some(0.5), Some("model-2".into()));
+    round.step(Step::new("Warm too.").measure(measures)).await.unwrap();
+    let second = facts().await;
+    assert_eq!((&second["input_tokens"], &second["cost_usd"]), (&json!(3500), &json!(0.75)));
+    assert_eq!(second["model"], "model-2");
 }

@@ -1,6 +1,6 @@
 //! Past requests and their differences as pages and as JSON.
 
-use context_runtime::{Fragment, Message, Part, Role, assistant, user};
+use context_runtime::{Fragment, Message, Part, Role, assistant, hint, user};
 use serde_json::{Value, json};
 
 use crate::site::Site;
@@ -126,4 +126,41 @@ async fn a_compaction_is_stored_by_a_button_and_taken_back_by_another() {
     let (_, body) = act(json!({"action": "undo"})).await;
     assert!(body.contains("Took the newest compaction back"), "{body}");
     assert_eq!(marked().await, 0);
+}
+
+/// The report of a request of the chat `lisbon`.
+async fn report(site: &Site, number: usize) -> Value {
+    let answer = site.page(&format!("/api/v1/chats/lisbon/sent?number={number}")).await;
+    serde_json::from_str::<Value>(&answer).unwrap()["report"].clone()
+}
+
+#[tokio::test]
+async fn a_past_request_has_the_system_prompt_of_its_time() {
+    let site = Site::new().await;
+    let price = |text: &str| hint(text).persisted().with_id("price");
+    let mut chat = site.say("lisbon", [price("Prices are in EUR."), user("Two tickets.")]).await;
+    chat.set([assistant("Window or aisle?")]).save().await.unwrap();
+    chat.set([price("Prices are in USD."), user("Aisle.")]).save().await.unwrap();
+    chat.set([assistant("Booked.")]).save().await.unwrap();
+    let (first, second) = (report(&site, 1).await, report(&site, 2).await);
+    for (report, its, other) in [(&first, "EUR", "USD"), (&second, "USD", "EUR")] {
+        let body = report["body"].to_string();
+        assert!(body.contains(its) && !body.contains(other), "{body}");
+        assert_eq!(report["prompt_is_recorded"], true);
+    }
+    assert_eq!(second["prefix"]["cause"]["cause"], "system_prompt");
+    let page = site.page("/chats/lisbon/sent?number=1").await;
+    assert!(!page.contains("no version of the system prompt"), "{page}");
+    assert!(page.contains("Memories that were recalled"), "{page}");
+}
+
+#[tokio::test]
+async fn a_kept_replay_is_made_anew_when_fragments_change() {
+    let site = Site::new().await;
+    let price = |text: &str| hint(text).persisted().with_id("price");
+    let mut chat = site.say("lisbon", [price("Prices are in EUR."), user("Two tickets.")]).await;
+    assert!(report(&site, 1).await["body"].to_string().contains("EUR"));
+    chat.set([price("Prices are in USD.")]).save().await.unwrap();
+    // The next request has the prompt of now.
+    assert!(report(&site, 1).await["body"].to_string().contains("USD"));
 }

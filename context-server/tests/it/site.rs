@@ -61,3 +61,8 @@ impl Site {
         (status, String::from_utf8_lossy(&bytes).into_owned())
     }
 }
+
+/// Encodes a text for an address.
+pub(crate) fn encode(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
