@@ -68,6 +68,8 @@ pub struct Operations {
     store: Arc<dyn Store>,
     user: UserId,
     read_only: bool,
+    /// Whether a run that was read is not read again.
+    snapshot: bool,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     cache: Arc<Mutex<VecDeque<Arc<BranchView>>>>,
@@ -83,6 +85,7 @@ impl Operations {
             store,
             user: "local".into(),
             read_only: false,
+            snapshot: false,
             clock: Arc::new(SystemClock),
             ids: Arc::new(Uuid7Ids),
             cache: Arc::default(),
@@ -111,6 +114,12 @@ impl Operations {
     pub fn environment(mut self, clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>) -> Self {
         (self.clock, self.ids) = (clock, ids);
         self
+    }
+
+    /// Returns read-only operations that read each run once.
+    pub(crate) fn snapshot(&self) -> Self {
+        let runs = run::RunCache::default();
+        Self { read_only: true, snapshot: true, runs, ..self.clone() }
     }
 
     /// Returns whether all changes are refused.

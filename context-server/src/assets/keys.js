@@ -1,5 +1,5 @@
 // The keyboard. Keys do nothing while somebody types.
-import { all, go, isTyping, one, root } from "./dom.js";
+import { all, go, isTyping, one, root, say } from "./dom.js";
 import { showHelp } from "./dialogs.js";
 import { rowMenu } from "./actions.js";
 
@@ -7,7 +7,8 @@ let pending = "";
 
 /** Follows the tab of a view. */
 function view(name) {
-  all(".tabs a").find((tab) => tab.title.startsWith(name))?.click();
+  const tab = all(".tabs > *").find((one) => one.textContent === name);
+  if (tab?.href) tab.click(); else if (tab) say(tab.title);
 }
 
 function fold(row, open) {

@@ -91,13 +91,14 @@ export function startRun(view, commands) {
     showStep(link.dataset.step, true, event.detail === 0);
   });
   const steps = view.dataset.lines !== "0" && one(".stepbox") ? new Steps(view, showStep) : null;
-  const goTo = async (node) => {
+  const goTo = async (node) => { if (!(await select(node))) go(`${view.dataset.steps}?node=${encodeURIComponent(node)}`); };
+  const select = async (node) => {
     // The list may not have read the line of this step.
-    const { steps: path } = view.dataset;
     const known = [...steps.elements.values()].find((element) => element.dataset.step === node);
-    if (known) { steps.mark(Number(known.dataset.at)); steps.open(false); return; }
+    if (known) { steps.mark(Number(known.dataset.at)); steps.open(false); return true; }
     const step = await fetchJson(`${view.dataset.api}run/step?node=${encodeURIComponent(node)}`).catch(() => null);
-    if (step) { steps.showLine(step.line); showStep(node, true); } else go(`${path}?node=${encodeURIComponent(node)}`);
+    if (step) { steps.showLine(step.line); showStep(node, true); }
+    return Boolean(step);
   };
   commands.stepFailure = steps && (async (by) => {
     const line = await steps.failure(by).catch(() => null);
@@ -108,6 +109,13 @@ export function startRun(view, commands) {
   one("[data-do=foldall]")?.addEventListener("click", (event) => {
     event.target.textContent = steps.foldAll() ? "All steps" : "Questions only";
   });
+  // A file has one page for all steps of a view, or of a round.
+  const asked = navigation.url().searchParams.get("node");
+  const isOther = asked && asked !== view.dataset.node;
+  if (isOther && view.dataset.shown === "graph") {
+    for (const box of all(".drawing .box")) box.classList.toggle("current", box.dataset.step === asked);
+    showStep(asked, true);
+  }
   if (!steps) return null;
   if (view.dataset.line !== undefined) {
     const row = steps.rowOf(Number(view.dataset.line));
@@ -116,6 +124,7 @@ export function startRun(view, commands) {
     steps.wanted = row;
   }
   steps.schedule();
+  if (isOther) select(asked).then((found) => { if (!found) say("This file does not have that step in full.", true); });
   followRun(steps);
   return steps;
 }

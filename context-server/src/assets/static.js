@@ -14,12 +14,20 @@ function placeOf(url) {
   for (const name of ["branch", "message", "number", "after", "before", "piece", "view", "node", "from", "count"]) {
     if (all.get(name)) kept.set(name, all.get(name));
   }
-  for (const drop of [[], ["branch"], ["before"], ["view"], ["message"], ["node"]]) {
-    for (const name of drop) kept.delete(name);
-    const short = kept.size ? `${path}?${kept}` : path;
-    if (short in places) return places[short];
+  const placed = (...dropped) => {
+    const short = new URLSearchParams([...kept].filter(([name]) => !dropped.includes(name)));
+    return places[short.size ? `${path}?${short}` : path];
+  };
+  const known = placed() ?? placed("branch") ?? placed("branch", "before");
+  if (known) return known;
+  if (["graph", "provenance"].includes(kept.get("view")) && path.endsWith("/run") && (kept.has("node") || kept.has("message"))) {
+    // A round has one drawing; another step's provenance would be a wrong answer.
+    kept.set("node", kept.get("node")?.replace(/\.\d+$/, "") ?? "");
+    return placed("branch") ?? null;
   }
-  return null;
+  // The list of a run selects the step itself.
+  return placed("branch", "before", "view") ?? placed("branch", "before", "node", "message")
+    ?? placed("branch", "before", "view", "message", "node") ?? null;
 }
 
 async function unpack(number) {
@@ -66,7 +74,28 @@ async function showPage(url) {
   await restart();
 }
 
-/** Searches the rows of the file: those that have all words. */
+/** The texts of the file in which words are looked for: rows of the chat, then steps of the run. */
+async function* searched(words) {
+  const start = document.body.dataset.start;
+  const parsed = async (url) => new DOMParser().parseFromString(await bodyOf(url), "text/html");
+  for (const url of Object.keys(places).filter((name) => start && name.startsWith(`${start}/rows?from=`))) {
+    for (const row of (await parsed(url)).querySelectorAll(".row")) {
+      yield { kind: row.dataset.kind, text: row.textContent, href: `${start}?at=${encodeURIComponent(row.dataset.id)}&words=${encodeURIComponent(words)}` };
+    }
+  }
+  const lines = Object.keys(places).filter((name) => name.includes("/run/lines?from="));
+  const from = (name) => Number(new URLSearchParams(name.split("?")[1]).get("from"));
+  for (const url of lines.sort((one, other) => from(one) - from(other))) {
+    const run = url.replace("/api/v1", "").split("/lines")[0];
+    for (const line of JSON.parse(await bodyOf(url)).lines) {
+      const node = encodeURIComponent(line.node), full = `${run}/step?node=${node}`;
+      const text = full in places ? (await parsed(full)).body.textContent : [line.tool, line.text, line.error].filter(Boolean).join(" ");
+      yield { kind: `step ${line.node}`, text, href: `${run}?node=${node}` };
+    }
+  }
+}
+
+/** Shows what has all words. */
 async function showHits(text) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const list = one("#hits") ?? document.createElement("dialog");
@@ -80,34 +109,40 @@ async function showHits(text) {
   list.onclick = (event) => { if (event.target === list) list.close(); };
   let hits = 0;
   places ??= JSON.parse(one("#places").textContent);
-  const start = document.body.dataset.start;
-  for (const url of Object.keys(places).filter((name) => name.startsWith(`${start}/rows?from=`))) {
-    const rows = new DOMParser().parseFromString(await bodyOf(url), "text/html").querySelectorAll(".row");
-    for (const row of rows) {
-      const whole = row.textContent.replace(/\s+/g, " "), lower = whole.toLowerCase();
-      if (!words.length || !words.every((word) => lower.includes(word))) continue;
-      const at = Math.max(0, lower.indexOf(words[0]) - 60);
-      const hit = document.createElement("a");
-      hit.className = "hit";
-      hit.href = `${start}?at=${encodeURIComponent(row.dataset.id)}&words=${encodeURIComponent(text)}`;
-      hit.textContent = `${row.dataset.kind}: …${whole.slice(at, at + 200)}…`;
-      hit.addEventListener("click", () => list.close());
-      list.append(hit);
-      hits += 1;
-      if (hits >= 200) return;
-    }
+  for await (const { kind, text: content, href } of searched(text)) {
+    if (!list.open) return;
+    const whole = content.replace(/\s+/g, " "), lower = whole.toLowerCase();
+    if (!words.length || !words.every((word) => lower.includes(word))) continue;
+    const at = Math.max(0, lower.indexOf(words[0]) - 60);
+    const hit = document.createElement("a");
+    hit.className = "hit";
+    hit.href = href;
+    hit.textContent = `${kind}: …${whole.slice(at, at + 200)}…`;
+    hit.addEventListener("click", () => list.close());
+    list.append(hit);
+    hits += 1;
+    if (hits >= 200) return;
   }
   if (!hits) list.append("Nothing was found.");
+}
+
+/** Returns the nearest line of a run with a failure: a file has the list of all. */
+async function failureOf(url) {
+  const [path, query] = url.split("?"), asked = new URLSearchParams(query);
+  const lines = JSON.parse((await bodyOf(`${path}s`)) ?? "[]"), from = Number(asked.get("from"));
+  const found = asked.get("back") === "true" ? lines.findLast((line) => line <= from) : lines.find((line) => line >= from);
+  return JSON.stringify(found ?? null);
 }
 
 /** Makes a page in a file work by itself. `again` starts what a page needs. */
 export function bePage(again) {
   if (document.documentElement.dataset.static === undefined) return;
   restart = again;
-  here = document.body.dataset.start;
+  here = document.body.dataset.first;
   window.fetch = async (url) => {
-    const body = await bodyOf(String(url));
-    return body === null ? new Response(JSON.stringify({ detail: "This file does not have that." }), { status: 404 }) : new Response(body);
+    const body = await (String(url).includes("/run/failure?") ? failureOf(String(url)) : bodyOf(String(url)));
+    const detail = "This file does not have that. The inspector does: context ui";
+    return body === null ? new Response(JSON.stringify({ detail }), { status: 404, statusText: detail }) : new Response(body);
   };
   window.EventSource = class { addEventListener() {} close() {} };
   navigation.to = (url) => { const to = resolve(url); if (to) showPage(to); };

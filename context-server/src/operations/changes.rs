@@ -1,7 +1,7 @@
 //! The state of a chat, for pages that follow it.
 
 use context_runtime::store::RoundQuery;
-use context_runtime::{Error, Timestamp};
+use context_runtime::{Error, MessageId, Timestamp};
 use serde::Serialize;
 
 use super::Operations;
@@ -24,28 +24,32 @@ pub struct ChatVersion {
 }
 
 impl Operations {
-    /// Returns the state of a chat. Costs three small reads, whatever the length of the chat.
+    /// Returns the state of a chat, or of a session without one. Costs three small reads, whatever the length of the chat.
     pub async fn chat_state(&self, chat: &str) -> Result<ChatVersion, OperationError> {
         let chat = self.chat_ref(chat);
         let found = self.history().chat(&chat).await?;
-        let found = found.ok_or_else(|| Error::not_found("chat", "chat", &chat.chat))?;
-        let branches = self.history().branches(&chat).await?;
-        let heads = branches
-            .iter()
-            .map(|branch| (branch.name.to_string(), branch.head.as_ref().map(ToString::to_string)));
         let mut state = ChatVersion {
-            updated_at: found.updated_at,
-            active: found.active.to_string(),
-            heads: heads.collect(),
+            updated_at: Timestamp::default(),
+            active: String::new(),
+            heads: Vec::new(),
             revision: 0,
             round: 0,
         };
+        if let Some(found) = &found {
+            let branches = self.history().branches(&chat).await?;
+            let head = |head: Option<MessageId>| head.map(|head| head.to_string());
+            let heads = branches.into_iter().map(|it| (it.name.to_string(), head(it.head)));
+            (state.updated_at, state.heads) = (found.updated_at, heads.collect());
+            state.active = found.active.to_string();
+        }
         if let Some(rounds) = self.store.trajectories() {
             let query = RoundQuery::of_user(self.user.clone()).session(chat.chat.as_str()).limit(1);
             if let Some(head) = rounds.rounds(&query).await?.items.first() {
                 (state.revision, state.round) = (head.revision, head.round.round);
+                return Ok(state);
             }
         }
+        found.ok_or_else(|| Error::not_found("chat", "chat", &chat.chat))?;
         Ok(state)
     }
 }

@@ -46,15 +46,16 @@ pub struct ProvenanceView {
 
 impl Operations {
     /// Returns the provenance of a message of a branch: of the message that a step stands for, or
-    /// of the newest answer if neither is named.
+    /// of the newest answer if neither is named. Of a session without a chat, only the recorded
+    /// edges of a step are known.
     pub async fn provenance(
         &self,
-        chat: &str,
+        session: &str,
         branch: Option<&str>,
         message: Option<MessageId>,
         step: Option<StepId>,
     ) -> Result<ProvenanceView, OperationError> {
-        let run = self.run(chat, None).await?;
+        let run = self.run(session, None).await?;
         let step = match (step, &message) {
             (Some(step), _) => Some(step),
             (None, Some(message)) => run.step_of(message).await?,
@@ -64,24 +65,9 @@ impl Operations {
             Some(step) => Some(run.step(step).await?),
             None => None,
         };
-        let of_step = |step: &StepDetail| {
-            let mut links = step.node.messages.iter();
-            links.find(|link| link.chat.as_str() == chat).map(|link| link.message.clone())
-        };
-        let message = message.or_else(|| step.as_ref().and_then(of_step));
-        let view = match &message {
-            Some(message) => self.branch_with(chat, branch, message).await?,
-            None => self.branch(chat, branch).await?,
-        };
-        let newest = || {
-            let mut nodes = view.chain.iter().rev();
-            let answer = nodes.find(|node| node.role() == Some(context_runtime::Role::Assistant));
-            answer.map(|node| node.id.clone())
-        };
-        let message = message.or_else(|| if step.is_none() { newest() } else { None });
         let mut found = ProvenanceView {
-            branch: view.branch.to_string(),
-            message: message.clone(),
+            branch: String::new(),
+            message: None,
             role: "",
             preview: String::new(),
             step,
@@ -93,6 +79,24 @@ impl Operations {
             forgotten: 0,
             too_long: None,
         };
+        let Some(chat) = run.chat.as_deref() else { return Ok(found) };
+        let of_step = |step: &StepDetail| {
+            let mut links = step.node.messages.iter();
+            links.find(|link| link.chat.as_str() == chat).map(|link| link.message.clone())
+        };
+        let message = message.or_else(|| found.step.as_ref().and_then(of_step));
+        let view = match &message {
+            Some(message) => self.branch_with(chat, branch, message).await?,
+            None => self.branch(chat, branch).await?,
+        };
+        let newest = || {
+            let mut nodes = view.chain.iter().rev();
+            let answer = nodes.find(|node| node.role() == Some(context_runtime::Role::Assistant));
+            answer.map(|node| node.id.clone())
+        };
+        let message = message.or_else(|| if found.step.is_none() { newest() } else { None });
+        found.branch = view.branch.to_string();
+        found.message.clone_from(&message);
         let Some(message) = message else { return Ok(found) };
         if found.step.is_none()
             && let Some(step) = run.step_of(&message).await?

@@ -17,6 +17,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::http::StatusCode;
 use context_runtime::store::{PageWalk, RoundQuery, TrajectoryStore};
 use context_runtime::trajectory::{AgentRef, NodeId, RoundHead};
 use context_runtime::{Store, Timestamp, limits};
@@ -33,6 +34,9 @@ use crate::OperationError;
 const CACHED_RUNS: usize = 4;
 /// The number of blocks of a run whose steps are kept in memory.
 const CACHED_BLOCKS: usize = 600;
+/// The rounds and the chats that are looked at for the chat of a session of another name.
+const FIRST_ROUNDS: u32 = 8;
+const FIRST_CHATS: usize = 4;
 
 /// The runs that were read lately, newest first.
 pub(super) type RunCache = Arc<Mutex<VecDeque<Arc<Run>>>>;
@@ -104,6 +108,9 @@ pub enum RunOrigin {
 pub struct Run {
     /// The main agent.
     pub agent: AgentRef,
+    /// The chat whose messages the steps stand for: that of the session's name, else the one that
+    /// its first recorded steps name. `None` if the store has neither.
+    pub chat: Option<String>,
     /// The origin of the rounds.
     pub origin: RunOrigin,
     /// A name of this state of the run. Line numbers hold for one state.
@@ -196,18 +203,33 @@ impl Run {
 }
 
 impl Operations {
-    /// Returns the run of a chat: recorded rounds of the session of its name, or rounds that are
-    /// made from its messages. With the version of a run that was read before, that run is returned
-    /// if it is still in memory.
-    pub async fn run(&self, chat: &str, version: Option<&str>) -> Result<Arc<Run>, OperationError> {
-        // A chat of another user does not exist.
-        let (found, ..) = self.chat(chat).await?;
-        let agent = AgentRef::from(&found.chat);
+    /// Returns the run of a session: its recorded rounds, or rounds that are made from the messages
+    /// of the chat of its name. With the version of a run that was read before, that run is
+    /// returned if it is still in memory.
+    pub async fn run(
+        &self,
+        session: &str,
+        version: Option<&str>,
+    ) -> Result<Arc<Run>, OperationError> {
+        let agent = AgentRef::main(self.user.clone(), session);
         let known = |is_it: &dyn Fn(&Run) -> bool| {
             let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
             runs.iter().find(|run| run.agent == agent && is_it(run)).map(Arc::clone)
         };
-        if let Some(run) = version.and_then(|version| known(&|run| run.version == version)) {
+        if self.snapshot
+            && let Some(run) = known(&|_| true)
+        {
+            return Ok(run);
+        }
+        // A chat or a session of another user does not exist.
+        let chat = match self.chat(session).await {
+            Ok((chat, ..)) => Ok(chat),
+            Err(error) if error.status() == StatusCode::NOT_FOUND => Err(error),
+            Err(error) => return Err(error),
+        };
+        let is_there = |run: &Run| chat.is_ok() || run.origin == RunOrigin::Recorded;
+        let is_asked = |run: &Run| version == Some(run.version.as_str()) && is_there(run);
+        if let Some(run) = known(&is_asked) {
             return Ok(run);
         }
         let recorded = match self.store.trajectories() {
@@ -216,19 +238,26 @@ impl Operations {
         };
         let read_at = self.clock.now();
         let run = if recorded.is_empty() {
-            let version = derive::version(self, chat).await?;
+            chat?;
+            let version = derive::version(self, session).await?;
             match known(&|run| run.version == version) {
                 Some(run) => return Ok(run),
-                None => derive::derive(self, chat, agent.clone(), version).await?,
+                None => derive::derive(self, session, agent.clone(), version).await?,
             }
         } else {
             let changes: u64 = recorded.iter().map(|head| head.revision).sum();
-            let version = format!("r{changes}-{}", recorded.len());
+            let alone = if chat.is_ok() { "" } else { "-alone" };
+            let version = format!("r{changes}-{}{alone}", recorded.len());
             if let Some(run) = known(&|run| run.version == version) {
                 return Ok(run);
             }
             let store = Arc::clone(&self.store);
-            Run::new(agent.clone(), RunOrigin::Recorded, version, recorded, store, read_at)
+            let origin = RunOrigin::Recorded;
+            let mut run = Run::new(agent.clone(), origin, version, recorded, store, read_at);
+            if chat.is_err() {
+                run.chat = self.chat_of_steps(&agent).await?;
+            }
+            run
         };
         let run = Arc::new(run);
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,6 +266,21 @@ impl Operations {
         runs.truncate(CACHED_RUNS);
         drop(runs);
         Ok(run)
+    }
+
+    /// Returns the chat that the first recorded steps of an agent stand for.
+    async fn chat_of_steps(&self, agent: &AgentRef) -> Result<Option<String>, OperationError> {
+        let Some(rounds) = self.store.trajectories() else { return Ok(None) };
+        let records = rounds.load_rounds(agent, 0..=FIRST_ROUNDS).await?;
+        let links = records.iter().flat_map(|it| &it.nodes).flat_map(|node| &node.messages);
+        let mut named: Vec<_> = links.map(|link| link.chat.as_str()).collect();
+        named.dedup();
+        for chat in named.into_iter().take(FIRST_CHATS) {
+            if self.history().chat(&self.chat_ref(chat)).await?.is_some() {
+                return Ok(Some(chat.to_owned()));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -251,7 +295,8 @@ impl Run {
     ) -> Self {
         heads.sort_by_key(|head| (head.round.agent.agent, head.round.round));
         let layout = Layout::of(&heads);
-        Self { agent, origin, version, heads, layout, read_at, store, loaded: Mutex::default() }
+        let (chat, loaded) = (Some(agent.session.to_string()), Mutex::default());
+        Self { agent, chat, origin, version, heads, layout, read_at, store, loaded }
     }
 }
 

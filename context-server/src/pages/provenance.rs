@@ -5,6 +5,7 @@ use context_runtime::{MessageId, Role};
 use maud::{Markup, html};
 
 use super::run::Place;
+use super::shell::NO_CHAT;
 use super::step;
 use crate::api::run::Selected;
 use crate::operations::ProvenanceView;
@@ -18,7 +19,8 @@ pub(super) async fn provenance(
 ) -> Result<Markup, OperationError> {
     let message = selected.message.as_deref().map(MessageId::from);
     let step = selected.step()?;
-    let found = operations.provenance(place.chat, place.branch, message, step).await?;
+    let found = operations.provenance(place.session, place.branch, message, step).await?;
+    let chat = place.chat.unwrap_or(place.session);
     Ok(html! {
         div class="provenance steps" {
             @match &found.message {
@@ -26,14 +28,18 @@ pub(super) async fn provenance(
                     p class="of" {
                         (found.role) " · "
                         @let branch = Some(found.branch.as_str());
-                        a href=(place.links.message(place.chat, branch, message.as_str())) {
+                        a href=(place.links.message(chat, branch, message.as_str())) {
                             bdi { (found.preview) }
                         }
                     }
                 },
+                None if found.step.is_none() && place.chat.is_none() => p class="empty" {
+                    (NO_CHAT) " Select a step to see the data that was recorded for it."
+                },
                 None if found.step.is_none() => p class="empty" {
                     "This chat has no answer yet whose data could be followed."
                 },
+                None if place.chat.is_none() => {},
                 None => p class="note" { "No message of this chat stands for the selected step." },
             }
             (recorded(&found, place))
@@ -60,7 +66,9 @@ fn recorded(found: &ProvenanceView, place: &Place<'_>) -> Markup {
     if step.read.is_empty() && step.read_by.is_empty() {
         return html! {
             p class="note" {
-                "No data edges of this step were recorded. What follows was found in the messages." }
+                "No data edges of this step were recorded."
+                @if place.chat.is_some() { " What follows was found in the messages." }
+            }
         };
     }
     html! {
@@ -171,7 +179,8 @@ fn occurrence(seen: &Occurrence, place: &Place<'_>) -> Markup {
     html! {
         @match &seen.message {
             Some(message) => {
-                @let address = place.links.message(place.chat, place.branch, message.as_str());
+                @let chat = place.chat.unwrap_or(place.session);
+                @let address = place.links.message(chat, place.branch, message.as_str());
                 a data-step=(message) href=(address) { (of) }
             },
             None => span { (of) },

@@ -1,10 +1,10 @@
-//! The run of a chat: one selected step in four views.
+//! The run of a session: one selected step in four views.
 
 use axum::extract::{Path, Query, State};
 use context_runtime::display::grouped;
 use maud::{Markup, html};
 
-use super::shell::{Shell, Tab};
+use super::shell::{NO_CHAT, Shell, Tab};
 use super::{OrPage, PageError, graph, provenance, step as detail};
 use crate::api::run::Selected;
 use crate::links::{Links, encode};
@@ -22,7 +22,9 @@ const VIEWS: [(&str, &str); 4] = [
 /// The address of what is selected, for links within the run.
 pub(super) struct Place<'a> {
     pub(super) links: &'a Links,
-    pub(super) chat: &'a str,
+    pub(super) session: &'a str,
+    /// The chat whose messages the steps stand for, if there is one.
+    pub(super) chat: Option<&'a str>,
     pub(super) branch: Option<&'a str>,
     pub(super) view: &'static str,
 }
@@ -32,13 +34,13 @@ impl Place<'_> {
     pub(super) fn step(&self, view: &str, step: Option<StepId>) -> String {
         let node = step.map(|step| format!("&node={step}")).unwrap_or_default();
         let branch = self.branch.map(|it| format!("&branch={}", encode(it))).unwrap_or_default();
-        format!("{}?view={view}{node}{branch}", self.links.chat(self.chat, "run"))
+        format!("{}?view={view}{node}{branch}", self.links.chat(self.session, "run"))
     }
 
     /// Returns the address of a message in a view.
     pub(super) fn message(&self, view: &str, message: &str) -> String {
         let branch = self.branch.map(|it| format!("&branch={}", encode(it))).unwrap_or_default();
-        let run = self.links.chat(self.chat, "run");
+        let run = self.links.chat(self.session, "run");
         format!("{run}?view={view}&message={}{branch}", encode(message))
     }
 }
@@ -46,21 +48,27 @@ impl Place<'_> {
 pub(crate) async fn run(
     State(operations): State<Operations>,
     links: Links,
-    Path(chat): Path<String>,
+    Path(session): Path<String>,
     Query(selected): Query<Selected>,
 ) -> Result<Markup, PageError> {
-    let (found, ..) = operations.chat(&chat).await.or_page(&links)?;
-    let run = operations.run(&chat, None).await.or_page(&links)?;
+    let run = operations.run(&session, None).await.or_page(&links)?;
+    let chat = match &run.chat {
+        Some(chat) => Some(operations.chat(chat).await.or_page(&links)?.0),
+        None => None,
+    };
+    let of_chat = run.chat.as_deref();
     let shown = selected.view.as_deref().and_then(|view| VIEWS.iter().find(|it| it.0 == view));
     let view = shown.map_or("list", |(view, _)| *view);
     let branch = selected.branch.as_deref().filter(|branch| !branch.is_empty());
-    let place = Place { links: &links, chat: &chat, branch, view };
+    let place = Place { links: &links, session: &session, chat: of_chat, branch, view };
     let step = find(&run, &selected).await.or_page(&links)?;
-    let title = found.title.as_deref().unwrap_or(&chat);
+    let own = chat.as_ref().filter(|chat| chat.chat.chat.as_str() == session);
+    let title = own.and_then(|chat| chat.title.as_deref()).unwrap_or(&session);
+    let shown_branch = branch.or_else(|| chat.as_ref().map(|chat| chat.active.as_str()));
     let body = html! {
         main id="main" class="run" data-view="run" tabindex="-1" data-shown=(view)
-            data-chat=(chat) data-branch=(branch.unwrap_or(found.active.as_str()))
-            data-api=(links.api(&chat, "")) data-steps=(links.chat(&chat, "run"))
+            data-chat=[of_chat] data-branch=(shown_branch.unwrap_or_default())
+            data-api=(links.api(&session, "")) data-steps=(links.chat(&session, "run"))
             data-version=(run.version) data-lines=(run.lines()) data-blocks=(blocks(&run, view))
             data-node=[step.as_ref().map(|step| step.step)]
             data-line=[step.as_ref().map(|step| step.line)]
@@ -69,7 +77,7 @@ pub(crate) async fn run(
             @if view == "provenance" {
                 (provenance::provenance(&operations, &place, &selected).await.or_page(&links)?)
             } @else if run.lines() == 0 {
-                (empty(&run, &chat))
+                (empty(&run, &session))
             } @else {
                 div class="runframe" {
                     @if view == "graph" {
@@ -92,23 +100,28 @@ pub(crate) async fn run(
             }
         }
     };
-    Ok(Shell::new(&links, title, Tab::Run).chat(&chat, branch).page(&body))
+    let mut shell = Shell::new(&links, title, Tab::Run).session(&session);
+    if let Some(chat) = of_chat {
+        shell = shell.chat(chat, branch);
+    }
+    Ok(shell.page(&body))
 }
 
 /// A step in full, for the panel beside the list.
 pub(crate) async fn step(
     State(operations): State<Operations>,
     links: Links,
-    Path(chat): Path<String>,
+    Path(session): Path<String>,
     Query(selected): Query<Selected>,
 ) -> Result<Markup, OperationError> {
-    let run = operations.run(&chat, None).await?;
+    let run = operations.run(&session, None).await?;
     let step = find(&run, &selected).await?;
     let step = step.ok_or_else(|| OperationError::invalid("node", "a step has to be named"))?;
     let view = VIEWS.iter().find(|it| Some(it.0) == selected.view.as_deref());
     let branch = selected.branch.as_deref();
     let view = view.map_or("list", |(view, _)| *view);
-    Ok(detail::detail(&step, &Place { links: &links, chat: &chat, branch, view }))
+    let (links, chat) = (&links, run.chat.as_deref());
+    Ok(detail::detail(&step, &Place { links, session: &session, chat, branch, view }))
 }
 
 /// Returns the step that the address names. A message that no step stands for selects nothing.
@@ -159,6 +172,7 @@ fn bar(run: &Run, place: &Place<'_>, step: Option<StepId>) -> Markup {
                     }
                 }
             }
+            @if run.chat.is_none() { span class="note" { (NO_CHAT) } }
             @if lines {
                 span class="space" {}
                 button type="button" data-do="foldall" title="Show questions only, or all steps" {
@@ -189,12 +203,12 @@ fn head(view: &str) -> Markup {
     }
 }
 
-fn empty(run: &Run, chat: &str) -> Markup {
+fn empty(run: &Run, session: &str) -> Markup {
     html! {
         div class="empty" {
             @if run.origin == RunOrigin::TooLong {
                 p { "This run is not recorded, and the chat is too long to make its steps from the messages while you wait. To record them once:" }
-                pre { code { "context trajectory record " (quoted(chat)) } }
+                pre { code { "context trajectory record " (quoted(session)) } }
             } @else {
                 p { "This chat has no steps yet: a run begins with a question." }
             }

@@ -27,23 +27,33 @@ const TABS: [(Tab, &str, &str, &str); 6] = [
     (Tab::Prompt, "prompt", "Prompt", "p"),
 ];
 
+/// Said where a view needs a chat.
+pub(super) const NO_CHAT: &str = "This session has no stored chat.";
+
 /// The frame of a page.
 pub(crate) struct Shell<'a> {
     links: &'a Links,
     title: &'a str,
     tab: Tab,
     chat: Option<(&'a str, Option<&'a str>)>,
+    session: Option<&'a str>,
     words: &'a str,
 }
 
 impl<'a> Shell<'a> {
     pub(crate) fn new(links: &'a Links, title: &'a str, tab: Tab) -> Self {
-        Self { links, title, tab, chat: None, words: "" }
+        Self { links, title, tab, chat: None, session: None, words: "" }
     }
 
     /// Sets the chat of the page and its branch, if it is not the active one.
     pub(crate) fn chat(mut self, chat: &'a str, branch: Option<&'a str>) -> Self {
         self.chat = Some((chat, branch));
+        self
+    }
+
+    /// Sets the session whose run the page shows. Without a chat, its run is the only view.
+    pub(crate) fn session(mut self, session: &'a str) -> Self {
+        self.session = Some(session);
         self
     }
 
@@ -86,17 +96,23 @@ impl<'a> Shell<'a> {
                 a class="home" href=(links.to("/")) title="All chats (g c)" {
                     span class="mark" aria-hidden="true" { "❯" } span { "context" }
                 }
-                @if let Some((chat, branch)) = self.chat {
+                @if self.chat.is_some() || self.session.is_some() {
                     span class="title" title=(self.title) { bdi { (self.title) } }
+                    @let branch = self.chat.and_then(|(_, branch)| branch);
                     nav class="tabs" aria-label="Views of this chat" {
                         @for (tab, path, name, key) in TABS {
-                            a href={ (links.chat(chat, path)) (query(branch)) }
-                                title={ (name) " (" (key) ")" }
-                                aria-current=[(tab == self.tab).then_some("page")] { (name) }
+                            @let run = self.session.filter(|_| tab == Tab::Run);
+                            @if let Some((of, branch)) = run.map(|it| (it, branch)).or(self.chat) {
+                                a href={ (links.chat(of, path)) (query(branch)) }
+                                    title={ (name) " (" (key) ")" }
+                                    aria-current=[(tab == self.tab).then_some("page")] { (name) }
+                            } @else {
+                                span title=(NO_CHAT) { (name) }
+                            }
                         }
                     }
                 }
-                @if self.chat.is_none() {
+                @if self.chat.is_none() && self.session.is_none() {
                     a class="memories-link" href=(links.to("/memory")) title="Memory (g m)" {
                         "Memory" }
                 }

@@ -74,11 +74,16 @@ pub(super) fn detail(step: &StepDetail, place: &Place<'_>) -> Markup {
 
 fn messages(node: &TrajectoryNode, place: &Place<'_>) -> Markup {
     html! {
-        @if !node.messages.is_empty() {
+        // The message of a chat that is gone cannot be shown.
+        @let links = || node.messages.iter().filter(|link| {
+            place.chat.is_some() || link.chat.as_str() != place.session
+        });
+        @if links().next().is_some() {
             p class="acts" {
-                @for link in &node.messages {
+                @for link in links() {
                     @let (chat, message) = (link.chat.as_str(), link.message.as_str());
-                    @let branch = (chat == place.chat).then_some(place.branch).flatten();
+                    @let is_own = Some(chat) == place.chat;
+                    @let branch = place.branch.filter(|_| is_own);
                     a class="button" href=(place.links.message(chat, branch, message)) {
                         "In the chat"
                     }
@@ -88,7 +93,7 @@ fn messages(node: &TrajectoryNode, place: &Place<'_>) -> Markup {
                             "What was sent"
                         }
                     }
-                    @if chat == place.chat {
+                    @if is_own {
                         a class="button" href=(place.message("provenance", message)) { "Its data" }
                     }
                 }

@@ -101,7 +101,7 @@ fn block(run: &Run, at: usize, records: &HashMap<u32, RoundRecord>) -> Arc<[RunL
                     let node = &record.nodes[position];
                     let mut line = RunLine::of(node, agent, depth + within, state);
                     let mut links = node.messages.iter();
-                    let own = links.find(|it| it.chat.as_str() == run.agent.session.as_str());
+                    let own = links.find(|it| run.chat.as_deref() == Some(it.chat.as_str()));
                     line.message = own.map(|link| link.message.clone());
                     work.push(Work::Line(Box::new(line)));
                     called.retain(|(step, child)| {

@@ -36,7 +36,8 @@ impl Run {
     /// Returns the step that stands for a message of the chat, if there is one: the call of a tool
     /// result, the conclusion of an answer with calls.
     pub async fn step_of(&self, message: &MessageId) -> Result<Option<StepId>, OperationError> {
-        let chat = context_runtime::ChatId::from(self.agent.session.as_str());
+        let Some(chat) = &self.chat else { return Ok(None) };
+        let chat = context_runtime::ChatId::from(chat.as_str());
         let nodes = self.trajectories()?.nodes_of_message(&self.agent.user, &chat, message).await?;
         let here = nodes.into_iter().find(|node| node.agent.session == self.agent.session);
         Ok(here.map(|node| StepId::new(node.agent.agent, node.node)))
