@@ -29,11 +29,11 @@ pub(super) async fn run(
     page(app, store, (chat, branch), FirstView::Chat, output).await
 }
 
-/// Writes a page that opens with a view.
+/// Writes the page of a chat or a session that opens with a view.
 pub(super) async fn page(
     app: &mut App,
     store: Arc<dyn Store>,
-    (chat, branch): (&str, Option<&str>),
+    (name, branch): (&str, Option<&str>),
     first: FirstView,
     output: Option<&Path>,
 ) -> Result<Outcome, Failure> {
@@ -43,7 +43,7 @@ pub(super) async fn page(
     let written = match output {
         None => {
             let mut out = app.out.writer();
-            write_html(&operations, chat, branch, first, &mut out).await.map_err(failure)?
+            write_html(&operations, name, branch, first, &mut out).await.map_err(failure)?
         }
         Some(path) => {
             let failed = |source| Failure::WriteFile { file: path.display().to_string(), source };
@@ -61,7 +61,7 @@ pub(super) async fn page(
             }
             let new = new.tempfile_in(folder.unwrap_or(Path::new(".")));
             let mut file = BufWriter::new(new.map_err(failed)?);
-            let written = write_html(&operations, chat, branch, first, &mut file).await;
+            let written = write_html(&operations, name, branch, first, &mut file).await;
             let written = written.map_err(failure)?;
             let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
             file.persist_noclobber(path).map_err(|error| match error.error.kind() {
@@ -80,6 +80,9 @@ pub(super) async fn page(
 
 /// Says what a page leaves out.
 fn note(app: &App, written: &HtmlExported) {
+    if written.all_branches == 0 {
+        app.out.note(format_args!("the session has no stored chat: the page has its run alone"));
+    }
     if written.requests < written.all_requests {
         app.out.note(format_args!(
             "the page has the newest {} of {} requests; `context ui` has all",
@@ -88,7 +91,7 @@ fn note(app: &App, written: &HtmlExported) {
     }
     if written.steps < written.all_steps {
         app.out.note(format_args!(
-            "the page has the first {} of {} steps in full; `context ui` has all",
+            "the page has {} of {} steps in full; `context ui` has all",
             written.steps, written.all_steps
         ));
     }

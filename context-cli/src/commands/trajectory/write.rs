@@ -2,19 +2,22 @@
 //! another tool.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fs, io};
 
 use clap::ValueEnum;
-use context_runtime::ErrorKind;
 use context_runtime::trajectory::export::otlp::{OtlpOptions, write_otlp_json};
 use context_runtime::trajectory::export::{
-    AtifOptions, DiagramOptions, write_atif, write_chrome_trace, write_dot, write_html,
-    write_mermaid, write_prov_json,
+    AtifOptions, DiagramOptions, write_atif, write_chrome_trace, write_dot, write_mermaid,
+    write_prov_json,
 };
 use context_runtime::trajectory::peer::{Generation, export_folder};
 use context_runtime::trajectory::{AgentNode, Selection, SessionGraph, TrajectoryError};
+use context_runtime::{ErrorKind, Store};
+use context_server::{FirstView, StepId};
 use serde::Serialize;
 
+use super::super::export_html;
 use super::{outline, session};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -30,8 +33,8 @@ Examples:
   context trajectory graph support-7 --active --format dot | dot -Tsvg >support-7.svg
   context trajectory graph support-7 --around 2.5 --depth 3 --format mermaid
 
-A page (html) holds the full content, also where the drawing shortens it, and needs no network. --json alone is
---format json: a record for each node.")]
+A page (html) is the run of the whole session as `context ui` shows it, in one file that needs no network; --round
+or --around is where it opens. --json alone is --format json: a record for each node.")]
 pub(super) struct GraphArgs {
     /// The session
     session: String,
@@ -80,8 +83,8 @@ Examples:
   context trajectory export support-7 --format peer --output runs/
 
 Formats: otlp (traces for OpenTelemetry, without content unless --content), prov (W3C PROV-JSON),
-atif (ATIF 1.7), chrome (events for Perfetto), html, mermaid, dot, and peer (files of DataGallery's
-dataagent, two for each round, into the folder --output: one folder for each session, because the
+atif (ATIF 1.7), chrome (events for Perfetto), html (a page of the whole session, opened at --round
+or --around), mermaid, dot, and peer (files of DataGallery's dataagent, two for each round, into the folder --output: one folder for each session, because the
 file names do not contain the session). Existing files are never overwritten.")]
 pub(super) struct ExportArgs {
     /// The session
@@ -167,16 +170,28 @@ fn select(graph: SessionGraph, part: &PartArgs) -> Result<SessionGraph, Failure>
     graph.select(selection).map_err(refused)
 }
 
+/// Returns the step that the options name: a node, or the first one of a round.
+fn first_step(graph: SessionGraph, part: &PartArgs) -> Result<Option<StepId>, Failure> {
+    let part_of = select(graph, part)?;
+    let mut agents = part_of.agents().filter(|side| side.number() == part.agent);
+    let Some(agent) = agents.next() else { return Ok(None) };
+    let named = part.around.as_ref().and_then(|text| agent.trajectory().resolve(text).ok());
+    let node = named.map(|node| node.id).or_else(|| agent.nodes().map(|node| node.id).min());
+    Ok(node.map(|node| StepId::new(part.agent, node)))
+}
+
 pub(super) async fn graph(args: GraphArgs, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
+    if args.format == Some(GraphFormat::Html) {
+        return page(app, store, &args.session, &args.part, args.output.as_deref()).await;
+    }
     let graph = select(session(app, &store, &args.session).await?, &args.part)?;
     let options = DiagramOptions::default();
     let format = args.format.unwrap_or(GraphFormat::Text);
     let text = match format {
         GraphFormat::Mermaid => drawn(|out| write_mermaid(&graph, &options, out))?,
         GraphFormat::Dot => drawn(|out| write_dot(&graph, &options, out))?,
-        GraphFormat::Html => drawn(|out| write_html(&graph, out))?,
-        GraphFormat::Text | GraphFormat::Json => {
+        GraphFormat::Text | GraphFormat::Json | GraphFormat::Html => {
             if args.output.is_some() {
                 return Err(Failure::Usage("--output is for mermaid, dot and html".into()));
             }
@@ -205,6 +220,9 @@ pub(super) async fn export(args: ExportArgs, app: &mut App) -> Result<Outcome, F
         let graph = session(app, &store, &args.session).await?;
         return to_folder(app, &args.session, &graph, folder);
     }
+    if args.format == ExportFormat::Html {
+        return page(app, store, &args.session, &args.part, args.output.as_deref()).await;
+    }
     let graph = select(session(app, &store, &args.session).await?, &args.part)?;
     let diagram = DiagramOptions::default();
     let text = drawn(|out| match args.format {
@@ -218,11 +236,37 @@ pub(super) async fn export(args: ExportArgs, app: &mut App) -> Result<Outcome, F
             write_atif(&graph, &AtifOptions::new("context", env!("CARGO_PKG_VERSION")), out)
         }
         ExportFormat::Chrome => write_chrome_trace(&graph, out),
-        ExportFormat::Html => write_html(&graph, out),
         ExportFormat::Mermaid => write_mermaid(&graph, &diagram, out),
-        ExportFormat::Dot | ExportFormat::Peer => write_dot(&graph, &diagram, out),
+        ExportFormat::Dot | ExportFormat::Html | ExportFormat::Peer => {
+            write_dot(&graph, &diagram, out)
+        }
     })?;
     put(app, &args.session, args.output.as_deref(), &text)
+}
+
+/// Writes the page of a session, opened at its run or at a step of it.
+async fn page(
+    app: &mut App,
+    store: Arc<dyn Store>,
+    name: &str,
+    part: &PartArgs,
+    output: Option<&Path>,
+) -> Result<Outcome, Failure> {
+    if part.active {
+        return Err(Failure::Usage(
+            "--format html has the whole session: leave out --active".into(),
+        ));
+    }
+    let graph = session(app, &store, name).await?;
+    let first = match part.is_some() {
+        true => first_step(graph, part)?.map_or(FirstView::Run, FirstView::Step),
+        false => FirstView::Run,
+    };
+    export_html::page(app, store, (name, None), first, output).await?;
+    match output {
+        Some(path) => report_written(app, name, path.display().to_string(), None, Vec::new()),
+        None => Ok(Outcome::Success),
+    }
 }
 
 fn drawn(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<Vec<u8>, Failure> {
