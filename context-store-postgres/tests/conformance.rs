@@ -1,5 +1,5 @@
-//! Runs the conformance suite against the store, with one schema per case, in a database of its own,
-//! which is dropped at once.
+//! Runs the conformance suite against the store, with one schema per case, in a database of its
+//! own, which is dropped at once.
 
 use std::collections::HashMap;
 use std::process::ExitCode;

@@ -18,7 +18,8 @@ pub(crate) async fn answering(
         @if pieces.is_empty() { p class="note" { "The model has not begun to write." } }
         @for piece in &pieces {
             @match piece {
-                PieceInFlight::Text(text) => (content::part(&Part::text(text.as_str()), Role::Assistant)),
+                PieceInFlight::Text(text) => (content::part(&Part::text(text.as_str()),
+                    Role::Assistant)),
                 PieceInFlight::Thought(text) => div class="thought" { (content::plain(text)) },
                 PieceInFlight::Call { tool, input } => section class="call open" {
                     header {
