@@ -14,16 +14,17 @@ function listBranches({ heads, active }) {
 }
 
 /** Shows the answer that is being written, below the messages, which stay where they are. */
-async function showAnswer(answer, branch) {
+async function showAnswer(rows, answer, branch) {
   const place = one("#answering");
-  if (!place) return;
-  if (!answer) { place.hidden = true; place.replaceChildren(); return; }
+  if (!place || (!answer && place.hidden)) return;
+  const end = rows.isAtEnd;
+  if (!answer) { place.hidden = true; place.replaceChildren(); if (end) rows.end(); return; }
   const response = await fetch(`${place.dataset.from}?branch=${encodeURIComponent(branch)}`);
   if (!response.ok) return;
   const follows = place.scrollTop + place.clientHeight >= place.scrollHeight - 40;
   place.innerHTML = await response.text();
   place.prepend(make("p", { className: "who" }, "Assistant is answering …"));
-  place.hidden = false;
+  if (place.hidden) { place.hidden = false; if (end) rows.end(); }
   if (follows) place.scrollTop = place.scrollHeight;
 }
 
@@ -43,7 +44,7 @@ export function follow(rows) {
     listBranches(state);
     await grow(state, before);
     // What was stored of the answer is a row by now.
-    await showAnswer(state.answer, branch);
+    await showAnswer(rows, state.answer, branch);
   }
 
   async function grow(state, before) {

@@ -1,4 +1,5 @@
-//! A file that is being written: the first page as it is, and the answers of the inspector in packs.
+//! A file that is being written: the first page as it is, and the answers of the inspector in
+//! packs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -24,7 +24,8 @@ pub struct ChatVersion {
 }
 
 impl Operations {
-    /// Returns the state of a chat, or of a session without one. Costs three small reads, whatever the length of the chat.
+    /// Returns the state of a chat, or of a session without one. Costs three small reads, whatever
+    /// the length of the chat.
     pub async fn chat_state(&self, chat: &str) -> Result<ChatVersion, OperationError> {
         let chat = self.chat_ref(chat);
         let found = self.history().chat(&chat).await?;

@@ -1,6 +1,9 @@
 //! Chats that grow while they are looked at.
 
-use context_runtime::user;
+use context_runtime::model::AnswerDelta;
+use context_runtime::store::StreamEnd;
+use context_runtime::streams::WriteOptions;
+use context_runtime::{assistant, user};
 
 use crate::driver::{Browser, View};
 use crate::site::{Site, chat};
@@ -56,6 +59,32 @@ pub(crate) async fn a_page_in_the_middle_stays_and_says_how_many_are_new(browser
         page.wait("document.querySelector('#newer').hidden").await;
         page.is_sound().await;
     }
+}
+
+pub(crate) async fn an_answer_is_seen_while_it_is_written(browser: &Browser) {
+    let site = Site::new().await;
+    let engine = site.say("lisbon", questions(0..30)).await;
+    let page = site.page(browser, View::WIDE, &chat("lisbon")).await;
+    page.sees(".window", "Question 2").await;
+    let top = page.eval("document.querySelector('main').scrollTop").await;
+    let mut answer = engine.streams().write("m29", WriteOptions::default()).await.unwrap();
+    let call = AnswerDelta::ToolCall { id: "c1".into(), name: "list_flights".into() };
+    let text = |text: &str| AnswerDelta::Text(text.into());
+    for delta in [text("**Window** <b>or"), text(" aisle?"), call] {
+        let _ = answer.push(serde_json::to_string(&delta).unwrap()).await.unwrap();
+    }
+    let _ = answer.flush().await.unwrap();
+    page.sees("#answering", "Window <b>or aisle?").await;
+    page.sees("#answering", "list_flights").await;
+    assert_eq!(page.eval("document.querySelector('main').scrollTop").await, top, "it jumped");
+
+    // Stored, it is a row, and no longer being written.
+    site.say("lisbon", [assistant("Window or aisle?").with_id("a29")]).await;
+    answer.end(StreamEnd::Completed).await.unwrap();
+    page.wait("document.querySelector('#answering').hidden").await;
+    page.press(&["G"]).await;
+    page.sees(".window", "Window or aisle?").await;
+    page.is_sound().await;
 }
 
 pub(crate) async fn a_second_tab_sees_what_the_first_did(browser: &Browser) {

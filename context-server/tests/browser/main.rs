@@ -88,6 +88,7 @@ fn main() -> ExitCode {
         keyboard::views_have_keys,
         live::a_page_at_its_end_follows,
         live::a_page_in_the_middle_stays_and_says_how_many_are_new,
+        live::an_answer_is_seen_while_it_is_written,
         live::a_second_tab_sees_what_the_first_did,
         live::a_server_that_comes_back_is_followed_again,
         run::a_recorded_run_is_one_selection_in_four_views,
