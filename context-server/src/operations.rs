@@ -14,6 +14,7 @@ mod prompt;
 mod provenance;
 mod run;
 mod search;
+mod search_calls;
 mod sent;
 
 use std::collections::VecDeque;

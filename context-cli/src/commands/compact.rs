@@ -21,12 +21,12 @@ Examples:
   context compact support-7 --policy truncate-head
   context compact support-7 --undo
 
-The policies run in this order until the conversation fills at most 60 percent of the window. The result
-is saved as a boundary on the branch: no message is removed, `context log` shows all of them, and each
---undo takes the newest compaction back. If the chat was written to within the last hour, a provider may
-still have it in its cache, and a cut must save more than reading the rest again costs. Summaries need a
-model, which this command does not have. If the policies cannot fit the conversation into the window,
-nothing is saved and the exit status is 1.")]
+The policies run in this order until the conversation fills at most 60 percent of the window. The
+result is saved as a boundary on the branch: no message is removed, `context log` shows all of
+them, and each --undo takes the newest compaction back. If the chat was written to within the last
+hour, a provider may still have it in its cache, and a cut must save more than reading the rest
+again costs. Summaries need a model, which this command does not have. If the policies cannot fit
+the conversation into the window, nothing is saved and the exit status is 1.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,

@@ -86,6 +86,13 @@ impl Branch {
         self.by_answer.get(answer).copied()
     }
 
+    /// Returns the number of the first request that had a message.
+    pub(super) fn request_with(&self, message: &MessageId) -> Option<usize> {
+        let position = self.chain.position(message)?;
+        let at = self.requests.partition_point(|request| request.end <= position);
+        (at < self.requests.len()).then_some(at + 1)
+    }
+
     /// Returns the end of the nodes that belong to a request and its answer: the end of the history
     /// of the next request.
     pub(super) fn next_end(&self, number: usize) -> usize {

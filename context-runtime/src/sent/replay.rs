@@ -97,6 +97,12 @@ impl RequestReplay {
         self.branch.request_of(answer)
     }
 
+    /// Returns the number of the first request that was made when a message was there, as itself or
+    /// cut. `None` for a message that no request of this branch followed.
+    pub fn request_with(&self, message: &MessageId) -> Option<usize> {
+        self.branch.request_with(message)
+    }
+
     /// Returns the report of a request.
     pub fn report(&mut self, number: usize) -> Result<RequestReport, ReplayError> {
         self.report_from(number, self.start(number))

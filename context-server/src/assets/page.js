@@ -78,7 +78,7 @@ const commands = {
   sent(row) {
     const chat = main()?.dataset.chat;
     if (!chat) { if (main()?.dataset.view === "run") say(one(".tabs span").title); return; }
-    const message = row?.dataset.kind === "assistant" ? `?message=${encodeURIComponent(row.dataset.id)}` : "";
+    const message = row?.dataset.id ? `?message=${encodeURIComponent(row.dataset.id)}` : "";
     go(`${root()}/chats/${encodeURIComponent(chat)}/sent${message}`);
   },
 };

@@ -21,6 +21,8 @@ pub struct SearchAnswer {
     pub hits: Vec<SearchLine>,
     /// The cursor of the next page. `None` on the last page.
     pub next: Option<String>,
+    /// Whether there are older messages whose calls were not searched.
+    pub calls_left_out: bool,
     /// The title of the chat that was searched, if it was one chat and has a title.
     pub title: Option<String>,
 }
@@ -49,7 +51,8 @@ pub struct SearchLine {
 
 impl Operations {
     /// Returns the messages that have all words of `text`, best first: of one chat, or of all. The
-    /// last word may be the beginning of a longer one.
+    /// last word may be the beginning of a longer one. Then come messages with a call that has them
+    /// in its name or its arguments.
     pub async fn search(
         &self,
         text: &str,
@@ -106,11 +109,16 @@ impl Operations {
                 cut_after: hit.snippet.cut_after,
             }
         });
-        Ok(SearchAnswer {
+        let mut answer = SearchAnswer {
             hits: hits.collect(),
             next: page.next.map(|next| next.as_str().to_owned()),
+            calls_left_out: false,
             title,
-        })
+        };
+        if answer.next.is_none() {
+            self.search_calls(text, chat, &mut answer).await?;
+        }
+        Ok(answer)
     }
 
     async fn title_of(&self, chat: &str) -> Result<Option<String>, OperationError> {

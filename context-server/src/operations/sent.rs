@@ -22,7 +22,7 @@ const KEPT: usize = 4;
 pub struct SentQuery {
     /// The branch. `None` for the active one.
     pub branch: Option<String>,
-    /// The answer to the request.
+    /// The answer to the request, or a message that the request was the first to follow.
     pub message: Option<MessageId>,
     /// The number of the request, from 1, if no message is named. `None` for the newest.
     pub number: Option<usize>,
@@ -108,8 +108,8 @@ impl Operations {
             let mut replay = replay.lock().unwrap_or_else(PoisonError::into_inner);
             let requests = replay.requests().len();
             let number = match (&query.message, query.number) {
-                (Some(message), _) => replay.request_of(message).ok_or_else(|| {
-                    OperationError::invalid("message", "no request of this branch has this answer")
+                (Some(message), _) => request_of(&replay, message).ok_or_else(|| {
+                    OperationError::invalid("message", "no request of this branch followed it")
                 })?,
                 (None, Some(number)) => number,
                 (None, None) => requests,
@@ -136,7 +136,7 @@ impl Operations {
         tokio::task::spawn_blocking(move || {
             let mut replay = replay.lock().unwrap_or_else(PoisonError::into_inner);
             let requests = replay.requests().len();
-            let named = query.message.as_ref().and_then(|message| replay.request_of(message));
+            let named = query.message.as_ref().and_then(|message| request_of(&replay, message));
             let after = after.or(named).unwrap_or(requests);
             let before = before.unwrap_or(after.saturating_sub(1));
             if before == 0 {
@@ -302,4 +302,9 @@ fn provider_of(model: &str) -> Option<&'static str> {
 
 fn family(provider: &str) -> Option<&'static str> {
     ["anthropic", "gemini", "openai"].into_iter().find(|family| provider.starts_with(family))
+}
+
+/// Returns the request that a message answers, or the first one that followed the message.
+fn request_of(replay: &RequestReplay, message: &MessageId) -> Option<usize> {
+    replay.request_of(message).or_else(|| replay.request_with(message))
 }

@@ -95,7 +95,7 @@ fn sources(found: &ProvenanceView, place: &Place<'_>) -> Markup {
                         div class="from" {
                             (occurrence(&link.first, place))
                             @if let Some(last) = &link.last {
-                                span class="note" { "and last before the answer" }
+                                span class="note" { "and last before the answer " }
                                 (occurrence(last, place))
                             }
                         }

@@ -38,6 +38,8 @@ pub(crate) fn row(row: Row<'_>, chat: &str, links: &Links) -> Markup {
                 @if kind == "assistant" {
                     a class="sent" href={ (links.chat(chat, "sent")) "?message=" (encode(id)) }
                         title="The request that this answers (s)" { "sent" }
+                    a class="sent" href={ (links.chat(chat, "run")) "?view=provenance&message="
+                        (encode(id)) } title="The data that fed this answer" { "data" }
                 }
                 a class="when" href={ "?at=" (encode(id)) } title="Link to this message" {
                     (time(node.created_at))

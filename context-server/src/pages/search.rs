@@ -33,7 +33,7 @@ pub(crate) async fn search(
                     "Type words: messages that have all of them are listed, in any language." }
             } @else if found.hits.is_empty() {
                 p class="empty" { "No message has all of these words: " b { bdi { (words.q) } }
-                    ". Arguments of calls and ids are not searched." }
+                    ". Ids are not searched." }
             }
             ol class="hits" {
                 @for hit in &found.hits {
@@ -52,6 +52,9 @@ pub(crate) async fn search(
                         }
                     } }
                 }
+            }
+            @if found.calls_left_out {
+                p class="note" { "Calls of older messages were not searched." }
             }
             @if let Some(next) = &found.next {
                 p { a class="more" rel="next" href={ "?q=" (encode(&words.q)) "&after="

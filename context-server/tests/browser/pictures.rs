@@ -62,6 +62,8 @@ async fn take(page: &Page, folder: &Path, name: &str) -> usize {
         "document.fonts.status === 'loaded' && [...document.images].every((it) => it.complete)",
     )
     .await;
+    // The panel of a step follows the selection.
+    page.wait("!document.querySelector('#detail')?.innerText.includes('Select a step')").await;
     // What was fetched is drawn with the next frames.
     page.eval(
         "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))",

@@ -97,6 +97,29 @@ async fn content_is_text_wherever_it_stands() {
 }
 
 #[tokio::test]
+async fn a_call_is_found_by_its_name_and_its_arguments() {
+    let site = Site::new().await;
+    let call = Part::tool_call("c1", "Cancel_Reservation", json!({"id": "EHGLP3", "why": "İ ill"}));
+    let other = Part::tool_call("c2", "hold_seats", json!({"note": "İİİ EHGLP3"}));
+    let said =
+        [message(Role::User, [Part::text("I am ill")]), message(Role::Assistant, [other, call])];
+    site.say("lisbon", said).await;
+    site.say("oslo", [message(Role::User, [Part::text("Nothing to cancel")])]).await;
+    for (words, of) in
+        [("cancel_reservation", ""), ("EHGLP3+cancel", ""), ("reservation", "&chat=lisbon")]
+    {
+        let found = site.page(&format!("/api/v1/search?q={words}{of}")).await;
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        let hits = found["hits"].as_array().unwrap();
+        assert_eq!(hits.len(), 1, "{words}: {found}");
+        assert_eq!(hits[0]["chat"], "lisbon");
+        let marked = hits[0]["snippet"].as_array().unwrap().iter().find(|it| it[1] == true);
+        assert!(marked.unwrap()[0].as_str().unwrap().len() > 5, "{found}");
+    }
+    assert!(site.page("/search?q=cancel_seats").await.contains("No message has all"));
+}
+
+#[tokio::test]
 async fn rows_come_in_chunks_and_a_message_has_an_address() {
     let site = Site::new().await;
     let messages = (0..200).map(|n| user(format!("Question {n}")).with_id(format!("m{n}")));

@@ -54,6 +54,17 @@ async fn a_past_request_says_what_was_cut_why_and_what_that_saved() {
 }
 
 #[tokio::test]
+async fn a_request_is_found_by_any_message() {
+    let site = Site::new().await;
+    long_chat(&site).await;
+    for (message, number) in [("u6", 13), ("c6", 13), ("r6", 14), ("a6", 14), ("u7", 15)] {
+        let sent = site.page(&format!("/api/v1/chats/long/sent?message={message}")).await;
+        let sent: Value = serde_json::from_str(&sent).unwrap();
+        assert_eq!(sent["report"]["number"], number, "{message}");
+    }
+}
+
+#[tokio::test]
 async fn a_what_if_plans_anew_and_changes_nothing() {
     let site = Site::new().await;
     long_chat(&site).await;
@@ -72,7 +83,7 @@ async fn a_what_if_plans_anew_and_changes_nothing() {
         ("provider=openai&policies=nothing", "policies: there is no policy nothing"),
         ("provider=openai&window=10&reserve=20", "window:"),
         ("number=99", "no request 99"),
-        ("message=u1", "no request of this branch has this answer"),
+        ("message=nobody", "no request of this branch followed it"),
     ] {
         let (status, body) = site.get(&format!("/api/v1/chats/long/sent?{settings}")).await;
         assert!(status == 422 && body.contains(problem), "{settings}: {status} {body}");
