@@ -9,7 +9,7 @@ mod continued;
 mod endings;
 #[cfg(feature = "summarize")]
 mod kept_summaries;
-mod models;
+pub(crate) mod models;
 mod refusals;
 mod runtimes;
 mod summaries;

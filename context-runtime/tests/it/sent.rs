@@ -2,6 +2,9 @@
 //! broken prefix named with its reason.
 
 mod causes;
+mod checkpoints;
 mod live;
 mod pieces;
 mod transcripts;
+#[cfg(feature = "trajectory")]
+mod turn_costs;

@@ -11,18 +11,18 @@ use context_runtime::{
 
 /// A model with scripted answers. The last one is repeated forever.
 #[derive(Debug)]
-pub(super) struct ScriptedModel {
+pub(crate) struct ScriptedModel {
     script: Mutex<VecDeque<Result<Answer, ModelError>>>,
     asked: Mutex<Vec<ModelRequest>>,
 }
 
 impl ScriptedModel {
-    pub(super) fn new(script: impl IntoIterator<Item = Result<Answer, ModelError>>) -> Arc<Self> {
+    pub(crate) fn new(script: impl IntoIterator<Item = Result<Answer, ModelError>>) -> Arc<Self> {
         let script = Mutex::new(script.into_iter().collect());
         Arc::new(Self { script, asked: Mutex::default() })
     }
 
-    pub(super) fn asked(&self) -> Vec<ModelRequest> {
+    pub(crate) fn asked(&self) -> Vec<ModelRequest> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -67,7 +67,7 @@ impl LanguageModel for SilentModel {
     }
 }
 
-pub(super) fn says(text: &str) -> Answer {
+pub(crate) fn says(text: &str) -> Answer {
     let mut answer = Answer::new(Message::text(Role::Assistant, text));
     answer.stop = Some(StopReason::Stop);
     answer
