@@ -146,6 +146,37 @@ impl FragmentLog {
     /// Returns the versions that were in force after the version with this number, in the order of
     /// the fragments; 0 for the state before all versions with a time. `None` if the log no longer
     /// reaches back so far.
+    ///
+    /// ```
+    /// use context_core::base::limits::MAX_FRAGMENT_VERSIONS;
+    /// use context_core::store::{FragmentLog, FragmentVersion, StoredFragment};
+    /// use context_core::{Encoded, Metadata, Timestamp};
+    ///
+    /// let version = |number, place, text: &'static str| {
+    ///     let body = Encoded::new("hint", 1, text);
+    ///     let fragment = StoredFragment { id: None, metadata: Metadata::default(), body };
+    ///     FragmentVersion::stored(number, place, fragment)
+    /// };
+    /// let at = |second: i64| Some(Timestamp::from_micros(second * 1_000_000));
+    /// let mut log = FragmentLog::new(vec![
+    ///     version(1, 7, "Be kind."), // of a time before the store kept versions
+    ///     version(2, 8, "Be brief.").written(at(10), None),
+    ///     version(3, 7, "Be polite.").written(at(20), None),
+    /// ]);
+    /// let texts = |log: &FragmentLog, number| {
+    ///     let versions = log.after(number)?.into_iter();
+    ///     let bodies = versions.filter_map(|version| version.fragment.as_ref());
+    ///     Some(bodies.map(|it| String::from_utf8_lossy(it.body.bytes())).collect::<Vec<_>>().join(" "))
+    /// };
+    /// assert_eq!(texts(&log, 0).as_deref(), Some("Be kind."));
+    /// assert_eq!(texts(&log, 2).as_deref(), Some("Be kind. Be brief."));
+    /// assert_eq!(texts(&log, 3).as_deref(), Some("Be polite. Be brief."));
+    ///
+    /// // Much later, only the state after number 3 and what came then are kept.
+    /// log.push(version(MAX_FRAGMENT_VERSIONS + 3, 9, "Be exact.").written(at(30), None));
+    /// assert_eq!(texts(&log, 2), None);
+    /// assert_eq!(texts(&log, 3).as_deref(), Some("Be polite. Be brief."));
+    /// ```
     pub fn after(&self, number: u64) -> Option<Vec<&FragmentVersion>> {
         if number < oldest_state(self.last_number()) {
             return None;
