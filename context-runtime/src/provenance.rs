@@ -51,10 +51,11 @@
 //!
 //! Indexing takes time linear in the length of the texts. The index keeps 1,835,008 values, about
 //! 80 MB; when it is full, it forgets those that only one message held, oldest first
-//! ([`forgotten`](ProvenanceIndex::forgotten)). 256 values of an answer are linked, 256 KiB of each
-//! text are searched, and [`uses`](ProvenanceIndex::uses) looks at 1,000 answers. An index also
-//! holds the chain, whose messages it parsed. Values in more than three quarters of at least 16
-//! messages link nothing.
+//! ([`forgotten`](ProvenanceIndex::forgotten)). A value that was forgotten and is seen again counts
+//! as new: its source is then the message where it was seen again. 256 values of an answer are
+//! linked, 256 KiB of each text are searched, and [`uses`](ProvenanceIndex::uses) looks at 1,000
+//! answers. An index also holds the chain, whose messages it parsed. Values in more than three
+//! quarters of at least 16 messages link nothing.
 
 mod index;
 mod link;

@@ -199,3 +199,99 @@ fn median(mut numbers: Vec<u32>) -> Option<u32> {
 pub(super) fn number(position: usize) -> u32 {
     u32::try_from(position).map_or(NONE - 1, |position| position.min(NONE - 2) + 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use context_core::{MessageId, Node, Part, Timestamp};
+
+    use super::super::{DataLink, ProvenanceIndex};
+    use super::*;
+
+    const ROUNDS: usize = 80;
+    const LIMIT: usize = 64;
+
+    fn id(round: usize, at: usize) -> MessageId {
+        format!("m{round}.{at}").into()
+    }
+
+    /// Returns rounds of a result with values of its own and an answer. An answer names a new
+    /// value, that of the task, and one of many rounds ago, which two answers name.
+    fn chain() -> Chain {
+        let task = Message::text(Role::User, "Look after ticket TASK-4711.");
+        let first = Arc::new(Node::new("task", task, Timestamp::default()));
+        let rounds = (1..=ROUNDS).flat_map(|round| {
+            let call = format!("c{round}");
+            let values: Vec<_> = (0..4).map(|at| format!("VAL{round}X{at}")).collect();
+            let old = format!("VAL{}X1", round.saturating_sub(50) / 2 * 2 + 1);
+            let messages = [
+                Message::new(
+                    Role::Assistant,
+                    [Part::tool_call(call.as_str(), "look", serde_json::json!({}))],
+                ),
+                Message::new(Role::Tool, [Part::tool_result(call.as_str(), values.join(", "))]),
+                Message::text(
+                    Role::Assistant,
+                    format!("TASK-4711: {}, and {old} of before.", values[0]),
+                ),
+            ];
+            messages.into_iter().enumerate().map(move |(at, message)| {
+                Arc::new(Node::new(id(round, at), message, Timestamp::default()))
+            })
+        });
+        Chain::from_nodes(0, [first].into_iter().chain(rounds))
+    }
+
+    fn links(index: &ProvenanceIndex, round: usize) -> Vec<DataLink> {
+        index.sources(&id(round, 2)).unwrap().links
+    }
+
+    fn holds(chain: &Chain, message: &MessageId, value: &str) -> bool {
+        let node = &chain[chain.position(message).unwrap()];
+        String::from_utf8_lossy(node.body().bytes()).contains(value)
+    }
+
+    #[test]
+    fn a_full_table_forgets_and_answers_what_it_knows() {
+        let chain = chain();
+        let whole = ProvenanceIndex::of(&chain);
+        let small = ProvenanceIndex::build(None, &chain, LIMIT);
+        assert_eq!((whole.forgotten(), small.forgotten() > 0), (0, true));
+        assert!(small.table.entries.len() <= LIMIT);
+        for round in 1..=ROUNDS {
+            let (all, kept) = (links(&whole, round), links(&small, round));
+            let newest = format!("VAL{round}X0");
+            for value in [newest.as_str(), "TASK-4711"] {
+                // New values and those that many messages hold are not forgotten.
+                let of = |links: &[DataLink]| {
+                    links.iter().find(|link| link.value == value).map(|it| it.first.message.clone())
+                };
+                assert_eq!((of(&kept), of(&kept).is_some()), (of(&all), true), "{round}: {value}");
+            }
+            for link in kept {
+                // It may miss the true source of a value, but names none that does not hold it.
+                let source = link.first.message.unwrap();
+                assert!(holds(&chain, &source, &link.value), "{round}: {}", link.value);
+                assert!(chain.position(&source) < chain.position(&link.answer));
+                let also =
+                    |other: &DataLink| (&other.value, &other.place) == (&link.value, &link.place);
+                assert!(all.iter().any(also), "{round}: {}", link.value);
+            }
+        }
+        let has_old = |index| links(index, ROUNDS).iter().any(|link| link.value == "VAL31X1");
+        assert_eq!((has_old(&whole), has_old(&small)), (true, false), "the oldest go first");
+    }
+
+    #[test]
+    fn a_full_table_that_is_extended_is_the_one_that_is_built_at_once() {
+        let chain = chain();
+        let mut index = ProvenanceIndex::build(None, &chain.prefix(100), LIMIT);
+        index.extend(&chain);
+        let built = ProvenanceIndex::build(None, &chain, LIMIT);
+        assert_eq!(index.forgotten(), built.forgotten());
+        for round in 1..=ROUNDS {
+            assert_eq!(links(&index, round), links(&built, round), "{round}");
+        }
+    }
+}
