@@ -146,7 +146,7 @@
 //! use std::fs::File;
 //!
 //! use context_runtime::memory::episodic;
-//! use context_runtime::trajectory::{AgentRef, Trajectories, export::write_html};
+//! use context_runtime::trajectory::{AgentRef, Trajectories, export::write_mermaid};
 //! use context_runtime::{ContextEngine, ContextRuntime, DefaultContextRuntime, Message};
 //!
 //! async fn remembered(chat: &mut ContextEngine, answer: &Message) -> Result<(), Box<dyn std::error::Error>> {
@@ -163,7 +163,8 @@
 //!     round.ask("Two tickets to Lisbon on Friday, please.").await?; // durable when the call returns
 //!     round.record(answer).await?; // answers, calls, results
 //!     round.finish().await?;
-//!     write_html(&trajectories.graph("ada", "lisbon").await?, File::create("lisbon.html")?)?;
+//!     let graph = trajectories.graph("ada", "lisbon").await?;
+//!     write_mermaid(&graph, &Default::default(), File::create("lisbon.mmd")?)?;
 //!     Ok(())
 //! }
 //! # }

@@ -9,7 +9,6 @@
 //! | [`write_dot`] | Graphviz DOT | Graphviz tools such as `dot` |
 //! | [`write_prov_json`] | W3C PROV-JSON | provenance tools |
 //! | [`write_atif`], and back [`read_atif`] | ATIF 1.7 | Harbor, and tools for training and evaluation |
-//! | [`write_html`] | self-contained page | any browser |
 //! | [`otlp::write_otlp_json`] | OpenTelemetry, with the attributes for generative AI | Jaeger, Grafana, Phoenix, Langfuse and other viewers of traces |
 //! | [`write_chrome_trace`] | Chrome trace events | Perfetto, `chrome://tracing` |
 //!
@@ -19,7 +18,7 @@
 //! use context_core::Timestamp;
 //! use context_core::trajectory::{AgentRef, NewQuery, Round};
 //! use context_trajectory::{BridgeFrom, SessionGraph, Trajectory};
-//! use context_trajectory_export::{write_dot, write_html};
+//! use context_trajectory_export::{write_dot, write_mermaid};
 //!
 //! let (agent, now) = (AgentRef::main("ada", "trip"), Timestamp::default());
 //! let mut round = Round::new(agent.round(0), now);
@@ -27,8 +26,8 @@
 //! let trajectory = Trajectory::new([Arc::new(round)], BridgeFrom::default());
 //! let graph = SessionGraph::new("ada", "trip", [(0, trajectory)]);
 //!
-//! let (mut page, mut dot) = (Vec::new(), Vec::new());
-//! write_html(&graph, &mut page)?; // a file to look at, without a network
+//! let (mut mermaid, mut dot) = (Vec::new(), Vec::new());
+//! write_mermaid(&graph, &Default::default(), &mut mermaid)?;
 //! write_dot(&graph, &Default::default(), &mut dot)?;
 //! assert!(String::from_utf8(dot)?.starts_with("digraph"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,7 +42,6 @@
 mod atif;
 mod chrome;
 mod dot;
-mod html;
 mod mermaid;
 pub mod otlp;
 mod otlp_import;
@@ -57,7 +55,6 @@ pub use context_trajectory::{
     AgentGraph, AgentNode, Link, LinkKind, RoundGraph, Selection, SessionGraph,
 };
 pub use dot::write_dot;
-pub use html::write_html;
 pub use mermaid::write_mermaid;
 pub use otlp_import::{OtlpError, OtlpImported, is_otlp_json, read_otlp_json};
 pub use prov::write_prov_json;

@@ -12,7 +12,7 @@ use context_runtime::secrets::{MaskReport, SecretFinder};
 use context_runtime::store::{SearchQuery, TrajectoryStore};
 use context_runtime::trajectory::export::otlp::{OtlpOptions, write_otlp_json};
 use context_runtime::trajectory::export::{
-    DiagramOptions, write_chrome_trace, write_dot, write_html, write_mermaid, write_prov_json,
+    DiagramOptions, write_chrome_trace, write_dot, write_mermaid, write_prov_json,
 };
 use context_runtime::trajectory::messages::{MessageLog, to_records};
 use context_runtime::trajectory::{AgentRef, FileChannel, NewNode, NodeBody, Trajectories};
@@ -74,7 +74,6 @@ async fn write_everywhere(store: &Arc<dyn Store>, folder: &Path, corpus: &[Sampl
     engine.save().await.unwrap();
     let graph = trajectories.graph("ada", "s").await.unwrap();
     let mut out = Vec::new();
-    write_html(&graph, &mut out).unwrap();
     write_otlp_json(&graph, &OtlpOptions::default().with_content(), &mut out).unwrap();
     write_prov_json(&graph, &mut out).unwrap();
     write_chrome_trace(&graph, &mut out).unwrap();

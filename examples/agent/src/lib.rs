@@ -16,10 +16,10 @@ use std::sync::Arc;
 use context_runtime::compaction::{microcompact, snip, truncate_head};
 use context_runtime::memory::episodic;
 use context_runtime::model::AnswerDelta;
-use context_runtime::trajectory::export::write_html;
 use context_runtime::{
     AgentChat, Agents, CancelSignal, Error, ErrorKind, Result, Store, hint, role,
 };
+use context_server::{FirstView, HtmlExportError, Operations, write_html};
 
 /// The owner of the chats and memories.
 pub const USER: &str = "ada-of-the-tour";
@@ -77,14 +77,22 @@ pub async fn tour(
     ask(&mut next, "A boat on the Douro: would I get seasick?", &mut say).await?;
 
     // A page: what the agent concluded, did and answered, in one file that needs no network.
-    let graph = chat.recorded().await?;
-    let written = File::create(page).and_then(|file| write_html(&graph, file));
-    written.map_err(|error| {
+    let written = write_page(&Operations::from(&agents).user(USER), page).await;
+    let steps = written.map_err(|error| {
         Error::new(ErrorKind::Unavailable, "tour", "cannot write the page").with_source(error)
     })?;
-    let nodes: usize = graph.agents().map(|agent| agent.nodes().count()).sum();
-    say(&format!("\n— {nodes} nodes of the chat lisbon are drawn on a page"));
+    say(&format!("\n— {steps} steps of the chat lisbon are on a page"));
     Ok(())
+}
+
+/// Writes the chat as a page that opens at its run, and returns the number of steps.
+async fn write_page(
+    operations: &Operations,
+    page: &Path,
+) -> std::result::Result<usize, HtmlExportError> {
+    let mut file = File::create(page)?;
+    let first = FirstView::Run;
+    Ok(write_html(operations, "lisbon", None, first, &mut file).await?.all_steps)
 }
 
 /// Asks a question, and tells what happened on the way to the answer.

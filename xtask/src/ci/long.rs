@@ -8,11 +8,10 @@ use crate::{coverage, fuzz, mutants, semver, tools, torture};
 
 /// Tests that are ignored because they are large: the package, the test program, and a part of the
 /// test names.
-const LARGE: [(&str, &str, &str); 4] = [
+const LARGE: [(&str, &str, &str); 3] = [
     ("context-runtime", "it", "large"),
     ("context-store-sqlite", "life", "scale"),
-    ("context-trajectory", "it", "read_back"),
-    ("context-trajectory", "it", "browser"),
+    ("context-trajectory-export", "it", "read_back"),
 ];
 /// Tests with many more random cases in `--long`, or with output about an optional second checker:
 /// the package, the test program, the module, and the number of cases per property.

@@ -7,7 +7,7 @@ use context_runtime::layers::TracedStore;
 use context_runtime::memory::{MemoryScope, episodic};
 use context_runtime::store::{MemoryList, StreamEnd};
 use context_runtime::streams::WriteOptions;
-use context_runtime::trajectory::{AgentRef, Trajectories, export::write_html};
+use context_runtime::trajectory::{AgentRef, Trajectories, export::write_prov_json};
 use context_runtime::{
     ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, Message, ModelCall, Part,
     Resolved, Spilled, Store, ToolResultLimits, limits, provider, user,
@@ -290,9 +290,9 @@ impl World {
                 }
             }
             if let Ok(graph) = self.trajectories.graph(&chat.user, chat.chat.as_str()).await {
-                let mut page = Vec::new();
-                write_html(&graph, &mut page).unwrap();
-                all.push_str(&String::from_utf8(page).unwrap());
+                let mut document = Vec::new();
+                write_prov_json(&graph, &mut document).unwrap();
+                all.push_str(&String::from_utf8(document).unwrap());
             }
         }
         let list = MemoryList::new(vec![MemoryScope::new(USERS[of])], limits::MAX_PAGE);

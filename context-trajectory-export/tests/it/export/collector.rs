@@ -3,14 +3,27 @@
 use std::time::Duration;
 
 use context_core::Retry;
+use context_core::trajectory::{AgentRef, NewNode, NewQuery, NodeBody, Round};
+use context_trajectory::SessionGraph;
 use context_trajectory_export::otlp::{Collector, OtlpOptions, SendError, Sent};
 use opentelemetry_proto::tonic::trace::v1::TracesData;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::html::large;
-use super::scene::session;
+use super::scene::{at, of_rounds, session};
+
+/// Returns a session of a round of many actions.
+fn long(actions: usize) -> SessionGraph {
+    let agent = AgentRef::main("anna", "a long session");
+    let mut round = Round::new(agent.round(0), at(0));
+    let (query, _) = round.ask(NewQuery::new("Which of them?"), at(0)).unwrap();
+    for number in 0..actions {
+        let call = NodeBody::action("run_sql", serde_json::json!({ "number": number }));
+        round.add(NewNode::new(call, [query]).append(), at(1)).unwrap();
+    }
+    of_rounds([vec![round]])
+}
 
 /// The head of a request, and its number of spans.
 type Request = (String, usize);
@@ -110,7 +123,7 @@ async fn a_long_session_goes_in_parts() {
     let ok = answer("200 OK", "", r#"{"partialSuccess":{"rejectedSpans":"1"}}"#);
     let (address, requests) = server(vec![ok.clone(), ok]).await;
     let collector = Collector::new(&format!("{address}/v1/traces")).unwrap();
-    let result = collector.send(&large(1000), &OtlpOptions::default()).await.unwrap();
+    let result = collector.send(&long(1000), &OtlpOptions::default()).await.unwrap();
     let requests = requests.await.unwrap();
     assert!(
         requests.iter().all(|(head, spans)| head.starts_with("POST /v1/traces ") && *spans <= 512)

@@ -38,7 +38,7 @@ async fn main() -> Result<()> {
         println!("{}: {}{tokens}", node.title(), node.body.headline());
     }
 
-    // Drawings and exports: Mermaid, DOT, an HTML page, OpenTelemetry, Chrome traces.
+    // Drawings and exports: Mermaid, DOT, PROV, OpenTelemetry, Chrome traces.
     write_mermaid(&graph, &DiagramOptions::default(), stdout()).map_err(|error| {
         Error::new(ErrorKind::Unavailable, "main", "cannot draw the graph").with_source(error)
     })?;
