@@ -7,6 +7,7 @@ mod drawing;
 mod hostile;
 mod keeping;
 mod remembering;
+mod run_pages;
 mod searching;
 mod spilling;
 mod streaming;

@@ -17,7 +17,7 @@ fn call(id: &str, name: &str, params: &Value) -> Value {
 }
 
 /// A chat about a trip, imported with its trajectory.
-fn trip() -> Scene {
+pub(super) fn trip() -> Scene {
     let scene = Scene::new();
     scene.trace("trip", &messages());
     scene

@@ -85,8 +85,11 @@ fn find(
     }
 }
 
+/// The pieces of a snippet, and whether text precedes and follows it.
+type Snippet = (Vec<(String, bool)>, bool, bool);
+
 /// Returns a call around its first word, if it has all words.
-fn snippet(call: &ToolCall, words: &[String]) -> Option<(Vec<(String, bool)>, bool, bool)> {
+fn snippet(call: &ToolCall, words: &[String]) -> Option<Snippet> {
     let text = format!("{} {}", call.name, call.input.as_written());
     // Lower case may be longer than what it is of, so places are found in the text itself.
     let folded: Vec<char> = text.chars().map(|it| it.to_lowercase().next().unwrap_or(it)).collect();
