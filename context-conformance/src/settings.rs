@@ -18,7 +18,7 @@ pub struct CaseSettings {
 
 impl Default for CaseSettings {
     fn default() -> Self {
-        Self { seed: 0x5eed, sequences: 20, kills: 60 }
+        Self { seed: 0x5eed, sequences: 60, kills: 60 }
     }
 }
 

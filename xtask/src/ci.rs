@@ -22,8 +22,8 @@ use crate::{conformance, layers, test, tidy};
 /// The number of random cases per property with `--long`. Some properties take minutes then.
 const LONG_CASES: &str = "1000";
 /// The number of random sequences and of killed writers per subject of the conformance suite with
-/// `--long`: fifteen times the usual.
-const LONG_PROOF: (u32, u32) = (300, 900);
+/// `--long`: many times the usual.
+const LONG_PROOF: (u32, u32) = (300, 1_000);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

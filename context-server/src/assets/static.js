@@ -80,6 +80,7 @@ async function* searched(words) {
   const parsed = async (url) => new DOMParser().parseFromString(await bodyOf(url), "text/html");
   for (const url of Object.keys(places).filter((name) => start && name.startsWith(`${start}/rows?from=`))) {
     for (const row of (await parsed(url)).querySelectorAll(".row")) {
+      row.querySelector(":scope > header")?.remove();
       yield { kind: row.dataset.kind, text: row.textContent, href: `${start}?at=${encodeURIComponent(row.dataset.id)}&words=${encodeURIComponent(words)}` };
     }
   }
