@@ -33,8 +33,9 @@ Examples:
   context trajectory graph support-7 --active --format dot | dot -Tsvg >support-7.svg
   context trajectory graph support-7 --around 2.5 --depth 3 --format mermaid
 
-A page (html) is the run of the whole session as `context ui` shows it, in one file that needs no network; --round
-or --around is where it opens. --json alone is --format json: a record for each node.")]
+A page (html) is the run of the whole session as `context ui` shows it, in one file that needs no
+network; --round or --around is where it opens. --json alone is --format json: a record for each
+node.")]
 pub(super) struct GraphArgs {
     /// The session
     session: String,
@@ -84,8 +85,9 @@ Examples:
 
 Formats: otlp (traces for OpenTelemetry, without content unless --content), prov (W3C PROV-JSON),
 atif (ATIF 1.7), chrome (events for Perfetto), html (a page of the whole session, opened at --round
-or --around), mermaid, dot, and peer (files of DataGallery's dataagent, two for each round, into the folder --output: one folder for each session, because the
-file names do not contain the session). Existing files are never overwritten.")]
+or --around), mermaid, dot, and peer (files of DataGallery's dataagent, two for each round, into
+the folder --output: one folder for each session, because the file names do not contain the
+session). Existing files are never overwritten.")]
 pub(super) struct ExportArgs {
     /// The session
     session: String,
