@@ -204,7 +204,7 @@ pub(crate) async fn act(
     Ok(Json(operations.act(&chat, action).await?))
 }
 
-/// The state of a chat, and how far the answer on one of its branches is.
+/// The state of a chat, and the progress of the answer on one of its branches.
 #[derive(PartialEq, Serialize)]
 pub(crate) struct Live {
     #[serde(flatten)]
@@ -212,16 +212,31 @@ pub(crate) struct Live {
     answer: Option<AnswerProgress>,
 }
 
-impl Live {
-    async fn of(
-        operations: &Operations,
-        chat: &str,
-        branch: Option<&str>,
-    ) -> Result<Self, OperationError> {
-        let version = operations.chat_state(chat).await?;
-        // A branch that is gone has no answer; the page learns from the heads that it is gone.
-        let answer = operations.answer_progress(chat, branch).await.unwrap_or_default();
-        Ok(Self { version, answer })
+/// A chat that somebody follows.
+struct Followed {
+    operations: Operations,
+    chat: String,
+    branch: Option<String>,
+    /// The heads for which the newest request is known: the branch is read when they change.
+    heads: Vec<(String, Option<String>)>,
+    request: Option<MessageId>,
+    seen: Option<Live>,
+}
+
+impl Followed {
+    async fn look(&mut self) -> Result<Live, OperationError> {
+        let version = self.operations.chat_state(&self.chat).await?;
+        if self.heads != version.heads {
+            let newest = self.operations.followed_request(&self.chat, self.branch.as_deref());
+            // A branch that is gone has no answer; the page learns from the heads that it is gone.
+            self.request = newest.await.unwrap_or_default();
+            self.heads.clone_from(&version.heads);
+        }
+        let answer = match &self.request {
+            Some(request) => self.operations.answer_progress(&self.chat, request).await?,
+            None => None,
+        };
+        Ok(Live { version, answer })
     }
 }
 
@@ -232,31 +247,34 @@ pub(crate) async fn events(
     Path(chat): Path<String>,
     Query(Slice { branch, .. }): Query<Slice>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, OperationError> {
-    let first = Live::of(&operations, &chat, branch.as_deref()).await?;
-    let start = (operations, (chat, branch), Some(first), None::<Live>);
-    let states =
-        futures_util::stream::unfold(start, |(operations, of, first, before)| async move {
-            let mut first = first;
+    let mut followed =
+        Followed { operations, chat, branch, heads: Vec::new(), request: None, seen: None };
+    let first = followed.look().await?;
+    let states = futures_util::stream::unfold((followed, Some(first)), |(mut followed, first)| {
+        let mut first = first;
+        async move {
             loop {
                 let state = match first.take() {
                     Some(state) => state,
                     None => {
                         tokio::time::sleep(LOOK).await;
                         // A store that does not answer may do so the next time.
-                        match Live::of(&operations, &of.0, of.1.as_deref()).await {
+                        match followed.look().await {
                             Ok(state) => state,
                             Err(error) if error.status().as_u16() == 404 => return None,
                             Err(_) => continue,
                         }
                     }
                 };
-                if before.as_ref() != Some(&state) {
+                if followed.seen.as_ref() != Some(&state) {
                     let event = Event::default().event("state").json_data(&state);
                     // A state is plain data, which has a JSON form.
                     let event = event.unwrap_or_default();
-                    return Some((Ok(event), (operations, of, None, Some(state))));
+                    followed.seen = Some(state);
+                    return Some((Ok(event), (followed, None)));
                 }
             }
-        });
+        }
+    });
     Ok(Sse::new(states).keep_alive(KeepAlive::default()))
 }

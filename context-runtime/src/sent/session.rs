@@ -21,7 +21,7 @@ use crate::{PastPrompt, PromptHistory};
 /// The maximum number of messages of the prepared requests that a session keeps.
 const MOST_MESSAGES: usize = 4_000_000;
 
-/// What a request has besides its messages.
+/// The parts of a request besides its messages.
 #[derive(Debug)]
 pub(super) struct StaticParts {
     /// The known parts, without the stored prompt.

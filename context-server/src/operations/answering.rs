@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{BranchView, Operations};
 use crate::OperationError;
 
-/// How far the answer of a running turn is. Two equal ones have the same content.
+/// The progress of an answer that is being written. Two equal ones have the same content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AnswerProgress {
@@ -47,21 +47,36 @@ impl Operations {
         branch: Option<&str>,
     ) -> Result<Vec<PieceInFlight>, OperationError> {
         let view = self.branch(chat, branch).await?;
-        let Some((streams, stream)) = self.running(&view).await? else { return Ok(Vec::new()) };
         let chat = self.chat_ref(chat);
+        let Some(request) = newest_request(&view) else { return Ok(Vec::new()) };
+        let Some((streams, stream)) = self.running(&chat, &request).await? else {
+            return Ok(Vec::new());
+        };
         Ok(pieces(&deltas(streams, &chat, &stream).await?, stored_calls(&view)))
     }
 
-    /// Returns how far the answer to the newest request of a branch is, if one is being written.
-    pub async fn answer_progress(
+    /// Returns the newest request of a branch. `None` if it has none, or if the store has no
+    /// streams, so that no answer can be followed.
+    pub async fn followed_request(
         &self,
         chat: &str,
         branch: Option<&str>,
+    ) -> Result<Option<MessageId>, OperationError> {
+        if self.store().streams().is_none() {
+            return Ok(None);
+        }
+        Ok(newest_request(&*self.branch(chat, branch).await?))
+    }
+
+    /// Returns the progress of the answer to a request, if one is being written. One small read.
+    pub async fn answer_progress(
+        &self,
+        chat: &str,
+        request: &MessageId,
     ) -> Result<Option<AnswerProgress>, OperationError> {
-        let view = self.branch(chat, branch).await?;
-        let running = self.running(&view).await?;
+        let running = self.running(&self.chat_ref(chat), request).await?;
         Ok(running.map(|(_, stream)| AnswerProgress {
-            turn: stream.id.as_str().into(),
+            turn: request.clone(),
             run: stream.run,
             chunks: stream.chunks,
         }))
@@ -70,15 +85,19 @@ impl Operations {
     /// The stream of a turn has the id of its request.
     async fn running(
         &self,
-        view: &BranchView,
+        chat: &ChatRef,
+        request: &MessageId,
     ) -> Result<Option<(&dyn StreamStore, StoredStream)>, OperationError> {
-        let newest = view.row_of_turn(view.turns()).and_then(|row| view.row(row));
-        let (Some(streams), Some(row)) = (self.store().streams(), newest) else { return Ok(None) };
-        let id = StreamId::from(row.node.id.as_str());
-        let stream = streams.stream(&view.chat.chat, &id).await?;
+        let Some(streams) = self.store().streams() else { return Ok(None) };
+        let stream = streams.stream(chat, &StreamId::from(request.as_str())).await?;
         let running = stream.filter(|stream| stream.state == StreamState::Running);
         Ok(running.map(|stream| (streams, stream)))
     }
+}
+
+fn newest_request(view: &BranchView) -> Option<MessageId> {
+    let row = view.row(view.row_of_turn(view.turns())?)?;
+    Some(row.node.id.clone())
 }
 
 async fn deltas(

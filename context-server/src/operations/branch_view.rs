@@ -30,7 +30,7 @@ pub struct BranchView {
     starts: Vec<u32>,
     /// The rows that begin a turn.
     turns: Vec<u32>,
-    /// What the compaction in force leaves out, once somebody asked for it.
+    /// The messages that the compaction in force leaves out, once somebody asked for them.
     cut: OnceLock<CutInForce>,
     /// The values of its messages, once somebody asked for them.
     pub(super) provenance: Arc<OnceLock<ProvenanceIndex>>,

@@ -1,5 +1,7 @@
 //! Search in calls, which the index of a store does not hold: names of tools, and arguments.
 
+use std::collections::HashSet;
+
 use context_runtime::store::{Chain, ChainEnd, Node, Window};
 use context_runtime::{BranchName, ToolCall};
 
@@ -24,57 +26,87 @@ impl Operations {
         chat: Option<&str>,
         answer: &mut SearchAnswer,
     ) -> Result<(), OperationError> {
-        let words: Vec<_> = text.split_whitespace().map(str::to_lowercase).collect();
+        let mut search = CallSearch {
+            words: text.split_whitespace().map(str::to_lowercase).collect(),
+            known: answer.hits.iter().map(|it| (it.chat.clone(), it.message.clone())).collect(),
+            hits: Vec::new(),
+            left: MOST_READ,
+            has_more: false,
+        };
         if let Some(chat) = chat {
             let view = self.branch(chat, None).await?;
-            answer.calls_left_out = view.chain.len() > MOST_READ;
-            find(chat, view.chat.title.as_deref(), &view.chain, &words, &mut answer.hits);
-            return Ok(());
-        }
-        let chats = self.chats(None).await?;
-        answer.calls_left_out = chats.next.is_some();
-        let mut left = MOST_READ;
-        for head in chats.chats {
-            if left == 0 || answer.hits.len() >= MOST_HITS {
-                answer.calls_left_out = true;
-                break;
+            let (title, chain) = (view.chat.title.clone(), view.chain.clone());
+            search = search.of(chat, title, chain).await?;
+        } else {
+            let chats = self.chats(None).await?;
+            search.has_more = chats.next.is_some();
+            for head in chats.chats {
+                if search.left == 0 || search.hits.len() == MOST_HITS {
+                    search.has_more = true;
+                    break;
+                }
+                let branch = ChainEnd::Branch(BranchName::from(head.active.as_str()));
+                let (of, newest) = (self.chat_ref(&head.chat), Window::Last(search.left));
+                let chain = match self.history().chain(&of, &branch, &newest).await {
+                    // Somebody deleted it since it was listed.
+                    Err(error) if error.is_not_found() => continue,
+                    chain => chain?,
+                };
+                search = search.of(&head.chat, head.title, chain).await?;
             }
-            let branch = ChainEnd::Branch(BranchName::from(head.active.as_str()));
-            let of = self.chat_ref(&head.chat);
-            let chain = self.history().chain(&of, &branch, &Window::Last(left)).await?;
-            left -= chain.len().min(left);
-            find(&head.chat, head.title.as_deref(), &chain, &words, &mut answer.hits);
         }
+        answer.calls_left_out = search.has_more;
+        answer.hits.append(&mut search.hits);
         Ok(())
     }
 }
 
-fn find(
-    chat: &str,
-    title: Option<&str>,
-    chain: &Chain,
-    words: &[String],
-    hits: &mut Vec<SearchLine>,
-) {
-    let known: Vec<_> = hits.iter().map(|hit| (hit.chat.clone(), hit.message.clone())).collect();
-    let is_known = |node: &Node| known.iter().any(|(of, id)| of == chat && id == node.id.as_str());
-    // Only what may have a call is parsed.
-    let has_call = |node: &Node| {
-        let body = std::str::from_utf8(node.body().bytes());
-        body.is_ok_and(|body| body.contains("\"tool_call\""))
-    };
-    let newest = chain.iter().rev().take(MOST_READ);
-    for node in newest.filter(|node| has_call(node) && !is_known(node)) {
-        if hits.len() >= MOST_HITS {
-            return;
-        }
-        let Ok(message) = node.message() else { continue };
-        let mut snippets = message.tool_calls().filter_map(|call| snippet(call, words));
-        if let Some((snippet, cut_before, cut_after)) = snippets.next() {
-            hits.push(SearchLine {
+/// A search that goes from chat to chat.
+struct CallSearch {
+    words: Vec<String>,
+    /// The chats and messages of the hits that the store found.
+    known: HashSet<(String, String)>,
+    hits: Vec<SearchLine>,
+    /// The number of messages that may still be read.
+    left: usize,
+    /// Whether there are messages that were not searched.
+    has_more: bool,
+}
+
+impl CallSearch {
+    /// Searches a chat. Bodies are parsed, so other requests are worked on meanwhile.
+    async fn of(
+        mut self,
+        chat: &str,
+        title: Option<String>,
+        chain: Chain,
+    ) -> Result<Self, OperationError> {
+        let chat = chat.to_owned();
+        let work = move || {
+            self.find(&chat, title.as_deref(), &chain);
+            self
+        };
+        Ok(tokio::task::spawn_blocking(work).await?)
+    }
+
+    fn find(&mut self, chat: &str, title: Option<&str>, chain: &Chain) {
+        self.has_more |= chain.skipped() > 0 || chain.len() > self.left;
+        for node in chain.iter().rev().take(self.left) {
+            let id = node.id.to_string();
+            if !may_call(node) || self.known.contains(&(chat.to_owned(), id.clone())) {
+                continue;
+            }
+            let Ok(message) = node.message() else { continue };
+            let mut snippets = message.tool_calls().filter_map(|it| snippet(it, &self.words));
+            let Some((snippet, cut_before, cut_after)) = snippets.next() else { continue };
+            if self.hits.len() == MOST_HITS {
+                self.has_more = true;
+                return;
+            }
+            self.hits.push(SearchLine {
                 chat: chat.to_owned(),
                 title: title.map(str::to_owned),
-                message: node.id.to_string(),
+                message: id,
                 role: message.role.as_str(),
                 created_at: node.created_at,
                 snippet,
@@ -82,7 +114,13 @@ fn find(
                 cut_after,
             });
         }
+        self.left -= chain.len().min(self.left);
     }
+}
+
+/// Whether a message may have a call, by its text alone: only those are parsed.
+fn may_call(node: &Node) -> bool {
+    std::str::from_utf8(node.body().bytes()).is_ok_and(|body| body.contains("\"tool_call\""))
 }
 
 /// The pieces of a snippet, and whether text precedes and follows it.

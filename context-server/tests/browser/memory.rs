@@ -1,4 +1,4 @@
-//! What is remembered of two users.
+//! The memories of two users.
 
 use std::sync::Arc;
 

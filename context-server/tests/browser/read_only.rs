@@ -12,7 +12,7 @@ use crate::demo::{self, BOOKING};
 use crate::driver::{Browser, View};
 use crate::site::{Site, chat};
 
-/// What a reader may do with a row.
+/// The actions of a row that change nothing.
 const READING: [&str; 4] =
     ["What was sent", "Where its data came from", "Copy link", "Copy as JSON"];
 

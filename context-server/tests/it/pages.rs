@@ -117,6 +117,18 @@ async fn a_call_is_found_by_its_name_and_its_arguments() {
         assert!(marked.unwrap()[0].as_str().unwrap().len() > 5, "{found}");
     }
     assert!(site.page("/search?q=cancel_seats").await.contains("No message has all"));
+
+    // More than are listed: the page says so.
+    let many = (0..60).map(|n| {
+        let call = Part::tool_call(format!("p{n}"), "pay", json!({"amount": n}));
+        message(Role::Assistant, [call])
+    });
+    site.say("porto", many).await;
+    for of in ["", "&chat=porto"] {
+        let found = site.page(&format!("/search?q=pay{of}")).await;
+        assert_eq!(found.matches("class=\"snippet\"").count(), 50);
+        assert!(found.contains("Calls of older messages were not searched."), "{found}");
+    }
 }
 
 #[tokio::test]
