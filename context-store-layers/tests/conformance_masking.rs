@@ -1,4 +1,4 @@
-//! Runs the conformance suite against the masking layer over SQLite, with one file per case.
+//! Runs the conformance suite against the masking layer over memory.
 
 mod common;
 
@@ -6,6 +6,6 @@ use std::sync::Arc;
 
 use context_store_layers::MaskingStore;
 
-context_conformance::conformance_main!(common::Layered::new("masking", false, |store, _| {
+context_conformance::conformance_main!(common::InMemory::new("masking", |store, _| {
     Ok(Arc::new(MaskingStore::new(store)))
 }));

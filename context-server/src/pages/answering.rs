@@ -15,7 +15,7 @@ pub(crate) async fn answering(
 ) -> Result<Markup, OperationError> {
     let pieces = operations.answering(&chat, slice.branch.as_deref()).await?;
     let shown = html! {
-        @if pieces.is_empty() { p class="note" { "The model has not begun to write." } }
+        @if pieces.is_empty() { p class="note" { "Waiting for the model or a tool." } }
         @for piece in &pieces {
             @match piece {
                 PieceInFlight::Text(text) => (content::part(&Part::text(text.as_str()),
