@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::sent::{body as sent_body, difference as sent_difference, sent};
 use crate::operations::{
-    Action, ActionDone, AnswerProgress, BranchTree, ChatFacts, ChatPage, ChatVersion,
-    PieceInFlight, SearchAnswer, TurnHead,
+    Action, ActionDone, AnswerProgress, BranchDifference, BranchTree, ChatFacts, ChatPage,
+    ChatVersion, PieceInFlight, SearchAnswer, TurnHead,
 };
 use crate::{OperationError, Operations};
 
@@ -194,6 +194,20 @@ pub(crate) async fn tree(
     Path(chat): Path<String>,
 ) -> Answer<BranchTree> {
     Ok(Json(operations.tree(&chat).await?))
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Sides {
+    left: String,
+    right: String,
+}
+
+pub(crate) async fn branch_difference(
+    State(operations): State<Operations>,
+    Path(chat): Path<String>,
+    Query(Sides { left, right }): Query<Sides>,
+) -> Answer<BranchDifference> {
+    Ok(Json(operations.branch_difference(&chat, &left, &right).await?))
 }
 
 pub(crate) async fn act(

@@ -175,7 +175,7 @@ async fn add_chat(
         let ids = serde_json::to_string(&ids).map_err(io::Error::from)?;
         file.put(&[format!("ids{query}")], ids)?;
     }
-    let views = [links.chat(chat, "branches"), links.chat(chat, "prompt")];
+    let views = ["branches", "prompt", "prompt/top"].map(|view| links.chat(chat, view));
     for path in views.into_iter().chain([links.api(chat, "facts"), links.api(chat, "tree")]) {
         file.add(&path).await?;
     }

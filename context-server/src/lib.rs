@@ -38,11 +38,11 @@ pub use error::OperationError;
 pub use export::{FirstView, HtmlExportError, HtmlExported, write_html};
 pub use links::chat_path;
 pub use operations::{
-    Action, ActionDone, AnswerProgress, BranchLine, BranchTree, BranchView, ChatFacts, ChatHead,
-    ChatPage, ChatVersion, ForgetMemory, GraphBox, GraphBoxKind, GraphEdge, MemoryEntry,
-    MemoryForgotten, MemoryPage, MemoryRecall, MemoryScopeSize, Operations, PieceInFlight,
-    PromptFormat, PromptFragment, PromptTool, PromptView, ProvenanceView, Row, Run, RunGraph,
-    RunLine, RunOrigin, SearchAnswer, SearchLine, SentAnswer, SentDifference, SentQuery,
+    Action, ActionDone, AnswerProgress, BranchDifference, BranchLine, BranchTree, BranchView,
+    ChatFacts, ChatHead, ChatPage, ChatVersion, ForgetMemory, GraphBox, GraphBoxKind, GraphEdge,
+    MemoryEntry, MemoryForgotten, MemoryPage, MemoryRecall, MemoryScopeSize, Operations,
+    PieceInFlight, PromptFormat, PromptFragment, PromptTool, PromptView, ProvenanceView, Row, Run,
+    RunGraph, RunLine, RunOrigin, SearchAnswer, SearchLine, SentAnswer, SentDifference, SentQuery,
     StepDetail, StepId, StepLink, StepState, SystemText, TurnHead,
 };
 pub use router::{router, router_with};

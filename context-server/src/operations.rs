@@ -4,6 +4,7 @@
 
 mod actions;
 mod answering;
+mod branch_difference;
 mod branch_view;
 mod changes;
 mod chat_usage;
@@ -28,6 +29,7 @@ use context_runtime::{
 
 pub use self::actions::{Action, ActionDone};
 pub use self::answering::{AnswerProgress, PieceInFlight};
+pub use self::branch_difference::BranchDifference;
 pub use self::branch_view::{BranchView, Row, TurnHead};
 pub use self::changes::ChatVersion;
 use self::chats::KeptFacts;

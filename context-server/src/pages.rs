@@ -1,6 +1,7 @@
 //! The pages, rendered on the server. Scripts add what needs a hand: scrolling, keys, dialogs.
 
 mod answering;
+mod branch_difference;
 mod branches;
 mod chat;
 mod chats;
@@ -25,12 +26,13 @@ use axum::response::{IntoResponse, Response};
 use maud::html;
 
 pub(crate) use self::answering::answering;
+pub(crate) use self::branch_difference::branch_difference;
 pub(crate) use self::branches::branches;
 pub(crate) use self::chat::{CHUNK, chat, rows};
 pub(crate) use self::chats::chats;
 pub(crate) use self::compare::{bodies, compare};
 pub(crate) use self::memory::memory;
-pub(crate) use self::prompt::prompt;
+pub(crate) use self::prompt::{prompt, prompt_on_top};
 pub(crate) use self::run::{run, step};
 pub(crate) use self::search::search;
 pub(crate) use self::sent::{piece, sent, shown_body};

@@ -72,12 +72,17 @@ fn drawing(tree: &BranchTree, chat: &str, links: &Links, read_only: bool) -> Mar
                         }
                         (line.preview)
                     }
-                    @if !line.active && !read_only {
+                    @if !line.active {
                         span class="acts" {
+                            a href={ (links.chat(chat, "branches/compare")) "?left="
+                                (encode(&line.name)) } title="Beside the active branch" {
+                                "Compare" }
+                            @if !read_only {
                             button type="button" data-act="switch" data-branch=(line.name) {
                                 "Make active" }
                             button type="button" data-act="delete_branch" data-branch=(line.name)
                                 { "Delete…" }
+                            }
                         }
                     }
                 }

@@ -69,6 +69,10 @@ pub(crate) async fn chat(
                         (counted(view.chain.len(), "message")) " · " (counted(view.turns(), "turn"))
                         span data-facts=(links.api(&chat, "facts")) {}
                     }
+                    details class="on-top"
+                        data-load={ (links.chat(&chat, "prompt/top")) (own) } {
+                        summary { "System prompt and tools" }
+                    }
                     @if view.chain.is_empty() { p class="empty" {
                         "This branch has no messages yet." } }
                 }

@@ -10,7 +10,7 @@ use super::{OrPage, PageError};
 use crate::api::memory::OfPrompt;
 use crate::links::Links;
 use crate::operations::{PromptFragment, PromptTool, PromptView};
-use crate::{Operations, content};
+use crate::{OperationError, Operations, content};
 
 pub(crate) async fn prompt(
     State(operations): State<Operations>,
@@ -45,6 +45,32 @@ pub(crate) async fn prompt(
         }
     };
     Ok(Shell::new(&links, title, Tab::Prompt).chat(&chat, branch).page(&body))
+}
+
+/// The prompt as the chat shows it on top: system messages that are rows are not repeated.
+pub(crate) async fn prompt_on_top(
+    State(operations): State<Operations>,
+    links: Links,
+    Path(chat): Path<String>,
+    Query(asked): Query<OfPrompt>,
+) -> Result<Markup, OperationError> {
+    let branch = asked.branch.as_deref().filter(|branch| !branch.is_empty());
+    let mut view = operations.prompt(&chat, branch, asked.model.as_deref()).await?;
+    let is_row = view.system.iter().any(|text| text.message.is_some());
+    view.system.retain(|text| text.message.is_none());
+    view.more_system = 0;
+    view.formats.truncate(1);
+    let is_empty = view.fragments.is_empty() && view.system.is_empty() && view.tools.is_empty();
+    Ok(html! {
+        @if is_empty && is_row {
+            p class="note" { "The system prompt is a message of this chat. No tools are stored." }
+        } @else if is_empty {
+            p class="note" { "The program sends them with each request: nothing is stored." }
+        }
+        (system(&view, &chat, &links))
+        (formats(&view))
+        (tools(&view.tools))
+    })
 }
 
 fn tokens(number: u64) -> Markup {

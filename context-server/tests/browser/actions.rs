@@ -49,6 +49,10 @@ pub(crate) async fn branches_are_made_filled_and_chosen(browser: &Browser) {
     })
     .await;
     page.sees(".tree .active", "main").await;
+    page.leaving(page.click(".acts a")).await;
+    page.sees(".sides", "On Friday").await;
+    page.sees("main", "2 messages are the same").await;
+    page.go(&format!("{}/branches", chat("lisbon"))).await;
     // To delete asks first, and says what else holds a copy.
     page.click("[data-act=delete_branch]").await;
     page.sees("dialog", "Copies in recorded rounds and memories remain").await;

@@ -24,8 +24,11 @@ pub(crate) async fn fragments_are_seen_with_their_origin_and_in_each_format(brow
     ]);
     engine.set([message(Role::System, [context_runtime::Part::text("Be brief.")])]);
     engine.set([user("Two tickets.").with_id("m1")]).save().await.unwrap();
-    let address = format!("{}/prompt", chat("lisbon"));
-    let page = site.page(browser, View::WIDE, &address).await;
+    // On top of the chat, folded.
+    let page = site.page(browser, View::WIDE, &chat("lisbon")).await;
+    page.click(".on-top summary").await;
+    page.sees(".on-top", "You book trips.").await;
+    page.go(&format!("{}/prompt", chat("lisbon"))).await;
     page.sees("main", "Be brief.").await;
     let summary = |name: &str| {
         format!(

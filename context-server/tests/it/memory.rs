@@ -71,6 +71,12 @@ async fn a_prompt_is_shown_by_fragment_and_in_each_format() {
         assert!(page.contains(text), "{text} in {page}");
     }
     site.say("plain", [user("Hello")]).await;
+    // On top of the chat; what is a row of it is not repeated.
+    assert!(site.page("/chats/lisbon").await.contains("System prompt and tools"));
+    let top = site.page("/chats/lisbon/prompt/top").await;
+    assert!(top.contains("You book trips.") && !top.contains("Be brief."), "{top}");
+    let nothing = site.page("/chats/plain/prompt/top").await;
+    assert!(nothing.contains("nothing is stored"), "{nothing}");
     assert!(site.page("/chats/plain/prompt").await.contains("Nothing of a prompt is stored"));
     assert_eq!(site.get("/chats/nowhere/prompt").await.0, 404);
     let other = context_server::router(Operations::new(site.store.clone()).user("bob"));
@@ -176,6 +182,7 @@ async fn content_of_prompts_and_memories_is_text() {
     let text = crate::site::encode(HOSTILE);
     is_harmless(&site.page(&format!("/chats/{text}/prompt")).await);
     is_harmless(&site.page(&format!("/chats/{text}/prompt?model={text}")).await);
+    is_harmless(&site.page(&format!("/chats/{text}/prompt/top")).await);
     is_harmless(&site.page(&format!("/memory?q={text}")).await);
     is_harmless(&site.get(&format!("/memory?scope={text}&after={text}")).await.1);
 }

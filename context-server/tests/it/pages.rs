@@ -85,6 +85,7 @@ async fn content_is_text_wherever_it_stands() {
         "/",
         &format!("/chats/{encoded}"),
         &format!("/chats/{encoded}/branches"),
+        &format!("/chats/{encoded}/branches/compare"),
         "/search?q=%3Cscript%3E",
     ] {
         pages.push(site.page(path).await);
@@ -231,4 +232,39 @@ async fn an_edit_is_one_commit_on_a_branch_beside_the_one_it_was_on() {
     let branch = edit("m1").await["branch"].as_str().unwrap().to_owned();
     let page = site.page(&format!("/chats/lisbon?branch={branch}")).await;
     assert!(page.contains("Other words") && !page.contains("Two"), "{page}");
+}
+
+#[tokio::test]
+async fn two_branches_are_compared_from_where_they_part() {
+    let site = Site::new().await;
+    let said = [
+        user("Two seats").with_id("m1"),
+        assistant("Which day?").with_id("m2"),
+        user("On <b>Friday</b>").with_id("m3"),
+        assistant("Booked").with_id("m4"),
+    ];
+    site.say("lisbon", said).await;
+    let edit = json!({"action": "edit", "message": "m3", "text": "On Sunday"});
+    let (status, body) = site.post("/api/v1/chats/lisbon/actions", edit).await;
+    assert_eq!(status, 200, "{body}");
+    let branch = serde_json::from_str::<serde_json::Value>(&body).unwrap()["branch"].clone();
+    let branch = branch.as_str().unwrap();
+    let address = format!("/api/v1/chats/lisbon/branches/difference?left=main&right={branch}");
+    let found: serde_json::Value = serde_json::from_str(&site.page(&address).await).unwrap();
+    assert_eq!((&found["common"], &found["at"]), (&json!(2), &json!("m2")));
+    assert_eq!(found["left"], json!(["m3", "m4"]));
+    assert_eq!(found["right"].as_array().unwrap().len(), 1);
+
+    let page = site.page("/chats/lisbon/branches/compare?left=main").await;
+    for text in ["2 messages are the same", "written anew", "Booked", "On Sunday", "of its own"] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    assert!(page.contains("class=\"del\"") && !page.contains("<b>Friday"), "{page}");
+    let same = site.page("/chats/lisbon/branches/compare?left=main&right=main").await;
+    assert!(same.contains("they are the same"), "{same}");
+    let (status, _) = site.get("/chats/lisbon/branches/compare?left=main&right=nobody").await;
+    assert_eq!(status, 404);
+    let alone = site.say("alone", [user("Hello")]).await;
+    drop(alone);
+    assert!(site.page("/chats/alone/branches/compare").await.contains("they are the same"));
 }
