@@ -125,6 +125,16 @@ impl Agents {
         AgentChat::open(self, ChatRef::new(user, chat), None, None).await
     }
 
+    /// Opens a chat of a user on a branch, which must exist, without making it the active one.
+    pub async fn chat_on(
+        &self,
+        user: impl Into<UserId>,
+        chat: impl Into<ChatId>,
+        branch: impl Into<BranchName>,
+    ) -> Result<AgentChat> {
+        AgentChat::open(self, ChatRef::new(user, chat), Some(branch.into()), None).await
+    }
+
     /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.0.store

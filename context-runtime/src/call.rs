@@ -22,6 +22,7 @@ mod summary;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use background::BackgroundSummaries;
 use context_core::history::{Attempt, HistoryRewrite, PlanReport};
@@ -101,6 +102,8 @@ struct Record {
     cache_lost: u64,
     /// Retries of the same request, waits included.
     retries: u32,
+    /// The wait before the next request, if the program waits.
+    wait: Duration,
     attempts: Vec<Attempt>,
     /// A decision that was carried out but not prepared yet, with the tokens of the history before.
     open: Option<(context_core::history::RecoveryDecision, u64)>,
@@ -187,6 +190,8 @@ pub struct CallRequest {
     /// [`LoweredRequest::headers`](crate::model::LoweredRequest). A program that sends the body
     /// itself adds them.
     pub headers: Vec<(&'static str, &'static str)>,
+    /// The time to wait before sending. Zero unless [`CallOptions::sleep`] is off.
+    pub wait: Duration,
     /// Repairs by the codec, and content that the wire form cannot express.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -297,7 +302,8 @@ impl<'r> ModelCall<'r> {
             CallError::Request(error)
         })?;
         let LoweredRequest { body, diagnostics, headers, .. } = lowered;
-        Ok(CallRequest { context, number: self.record.calls, body, headers, diagnostics })
+        let (number, wait) = (self.record.calls, std::mem::take(&mut self.record.wait));
+        Ok(CallRequest { context, number, body, headers, wait, diagnostics })
     }
 
     /// Asks a model until it answers or nothing more can be tried: [`next`](Self::next) and

@@ -25,6 +25,10 @@ pub struct CallOptions {
     /// The longest wait. If the provider asks for a longer one, the call gives up. Default: one
     /// minute.
     pub longest_wait: Duration,
+    /// Whether the call itself waits before a retry. Otherwise
+    /// [`CallRequest::wait`](crate::CallRequest::wait) names the wait, and the program waits.
+    /// Default: yes.
+    pub sleep: bool,
     /// Whether an answer that was cut off at
     /// [`PrepareInput::max_output_tokens`](crate::PrepareInput::max_output_tokens) is requested
     /// again, once, with twice the limit. Default: yes.
@@ -38,6 +42,7 @@ impl Default for CallOptions {
             retries: 3,
             first_wait: Duration::from_secs(1),
             longest_wait: Duration::from_secs(60),
+            sleep: true,
             grow_output: true,
         }
     }
@@ -70,6 +75,12 @@ impl CallOptions {
     /// Sets the longest wait. A provider that asks for more is not waited for.
     pub fn longest_wait(mut self, wait: Duration) -> Self {
         self.longest_wait = wait;
+        self
+    }
+
+    /// Sets whether the call itself waits before a retry.
+    pub fn sleep(mut self, sleep: bool) -> Self {
+        self.sleep = sleep;
         self
     }
 

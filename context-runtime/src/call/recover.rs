@@ -73,8 +73,7 @@ impl ModelCall<'_> {
                     self.record.retries += 1;
                     self.applied(&decision);
                     self.record.attempts.push(Attempt::new(decision, tokens, tokens));
-                    unless_cancelled(&cancel, OPERATION, tokio::time::sleep(wait)).await?;
-                    return Ok(());
+                    return self.pause(wait).await;
                 }
             }
             decision if decision.retries() && self.carry_out(&decision, &error) => {
@@ -166,7 +165,16 @@ impl ModelCall<'_> {
         // Checked first, so that the call does not wait for a request it may not send.
         self.check_calls()?;
         self.record.retries += 1;
-        unless_cancelled(&self.input.cancel, OPERATION, tokio::time::sleep(wait)).await?;
+        self.pause(wait).await
+    }
+
+    /// Waits, or leaves the wait to the program.
+    async fn pause(&mut self, wait: Duration) -> Result<(), CallError> {
+        if self.options.sleep {
+            unless_cancelled(&self.input.cancel, OPERATION, tokio::time::sleep(wait)).await?;
+        } else {
+            self.record.wait = wait;
+        }
         Ok(())
     }
 

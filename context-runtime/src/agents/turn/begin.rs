@@ -28,6 +28,7 @@ pub(super) type ChangeInput<'c> = dyn FnMut(PrepareInput) -> PrepareInput + Send
 pub struct TurnBuilder<'c> {
     chat: &'c mut AgentChat,
     question: Option<Message>,
+    id: Option<MessageId>,
     tools: Vec<Tool>,
     history_tools: bool,
     limits: TurnLimits,
@@ -44,6 +45,7 @@ impl<'c> TurnBuilder<'c> {
         Self {
             chat,
             question,
+            id: None,
             tools: Vec::new(),
             history_tools,
             limits,
@@ -57,6 +59,13 @@ impl<'c> TurnBuilder<'c> {
     /// The chat of the turn.
     pub(in crate::agents) fn chat(&self) -> &AgentChat {
         self.chat
+    }
+
+    /// Sets the id of the question, which names the turn. Default: a fresh one. A caller that may
+    /// have to repeat the beginning of a turn names it, and finds by the id that it has begun.
+    pub fn id(mut self, id: impl Into<MessageId>) -> Self {
+        self.id = Some(id.into());
+        self
     }
 
     /// Adds tools that the model may call. With tools, the turn also offers and answers
@@ -120,7 +129,7 @@ impl<'c> TurnBuilder<'c> {
         let mut report = TurnReport::default();
         let stored = match self.question {
             Some(question) => {
-                let id = MessageId::from(parts.ids.next_id());
+                let id = self.id.unwrap_or_else(|| MessageId::from(parts.ids.next_id()));
                 let question = question.with_written_in(&WrittenIn::turn(id.as_str()));
                 let question = Arc::new(question);
                 engine.set([Fragment::from(Arc::clone(&question)).with_id(id.clone())]);

@@ -11,7 +11,7 @@ use context_core::{ContextRuntime, Diagnostic, Fragment, MessageId, Timestamp};
 use futures_util::future::{Either, select};
 use tokio::sync::mpsc;
 
-use super::results::NOT_RUN;
+use super::results::{NOT_RUN, Unanswered};
 use super::{Asked, Called, Phase, Turn, cancelled_by_reader};
 use crate::agents::TurnError;
 use crate::agents::recorder::AnswerRecord;
@@ -41,7 +41,7 @@ impl Turn<'_> {
             match &mut self.phase {
                 Phase::Answered | Phase::Ended => return Ok(None),
                 Phase::Ready => self.begin_call().await?,
-                Phase::Called(_) => self.give_results().await?,
+                Phase::Called(_) => self.give_results(Unanswered::SayNotRun).await?,
                 Phase::Asked(asked) => match asked.call.prepared().await? {
                     Some(context) => {
                         asked.started_at = self.parts.clock.now();

@@ -5,6 +5,7 @@ use context_core::store::StreamEnd;
 use context_core::trajectory::RoundState;
 use context_core::{ContextRuntime, Result};
 
+use super::results::Unanswered;
 use super::{Phase, Turn};
 use crate::agents::{TurnAnswer, TurnError, TurnOutcome, TurnReport};
 use crate::observer::TurnEvent;
@@ -34,6 +35,34 @@ impl Turn<'_> {
     pub async fn cancel(mut self) -> Result<TurnReport, TurnError> {
         self.end(TurnOutcome::Interrupted, StreamEnd::Cancelled).await?;
         Ok(self.report())
+    }
+
+    /// Leaves the turn open, to be [resumed](crate::AgentChat::resume) in this process or another.
+    /// An answer and the results that arrived are stored and recorded first; calls without a result
+    /// stay open. Returns what this part of the turn used and did.
+    ///
+    /// For a program that cannot keep a turn in memory from a request to the model's reply: a server
+    /// of which each request may reach another process.
+    pub async fn suspend(mut self) -> Result<TurnReport, TurnError> {
+        self.events_ended();
+        if let Err(error) = self.save_arrived().await {
+            return Err(self.fail(error).await);
+        }
+        self.recorder.record_response().await;
+        self.engine.write_in(None);
+        let report = self.report();
+        self.phase = Phase::Ended; // an open call ends first
+        self.tell(&TurnEvent::TurnEnded { report: &report });
+        Ok(report)
+    }
+
+    /// Stores and records the answer, and the results of its calls as far as there are any.
+    async fn save_arrived(&mut self) -> Result<(), TurnError> {
+        self.save_calls().await?;
+        match &self.phase {
+            Phase::Called(_) if !self.results.is_empty() => self.give_results(Unanswered::StayOpen).await,
+            _ => Ok(()),
+        }
     }
 
     /// Ends the turn because of an error, and returns the error. A further error on the way out is
@@ -90,7 +119,7 @@ impl Turn<'_> {
             }
         }
         if let Phase::Called(_) = &self.phase {
-            self.give_results().await?;
+            self.give_results(Unanswered::SayNotRun).await?;
         }
         self.engine.save().await?;
         Ok(())

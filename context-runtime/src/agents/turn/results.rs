@@ -12,6 +12,15 @@ use crate::{HistoryTools, READ_SPILLED, Spilled};
 /// The result of a call whose tool did not run.
 pub(super) const NOT_RUN: &str = "The tool was not run.";
 
+/// The fate of calls without a result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// They get a result that says so.
+    SayNotRun,
+    /// They wait for their results.
+    StayOpen,
+}
+
 impl Turn<'_> {
     /// Whether the library answers a call itself.
     pub(super) fn answers(&self, call: &ToolCall) -> bool {
@@ -81,15 +90,15 @@ impl Turn<'_> {
     }
 
     /// Gives the results of the newest calls to the chat, stores and records them with their
-    /// answer. A call without a result gets one that says so.
-    pub(super) async fn give_results(&mut self) -> Result<(), TurnError> {
+    /// answer.
+    pub(super) async fn give_results(&mut self, unanswered: Unanswered) -> Result<(), TurnError> {
         self.answer_own_calls().await;
         let now = self.parts.clock.now();
         let Phase::Called(called) = &mut self.phase else { return Ok(()) };
         let Called { calls, since, results, answer, without_result } = &mut **called;
         let mut given = self.results.clone();
         let mut not_run = Vec::new();
-        for call in calls.iter() {
+        for call in calls.iter().filter(|_| unanswered == Unanswered::SayNotRun) {
             if !given.iter().any(|given| given.result.call_id == call.id) {
                 not_run.push(call.name.clone());
                 let result = call.error(*without_result);

@@ -1,6 +1,6 @@
 //! What is stored when, and what another process finds.
 
-use context_runtime::Turn;
+use context_runtime::{Turn, TurnOutcome};
 use context_runtime::trajectory::TrajectoryNodeKind;
 
 use super::*;
@@ -250,4 +250,72 @@ async fn a_turn_whose_round_another_process_wrote_to_is_recorded_once() {
         assert_eq!(kinds, [TrajectoryNodeKind::Query, TrajectoryNodeKind::Response]);
         assert_eq!(round.state(), RoundState::Closed);
     }
+}
+
+/// A server of which every request may reach another process: each step of a turn is made by
+/// agents that know nothing of the step before.
+#[tokio::test]
+async fn a_turn_is_continued_by_another_process_after_every_step() {
+    let store = store().await;
+    let model = simulator(asks_twice);
+    // Ids of their own, as processes have.
+    let process = || builder(&store).ids(context_runtime::Uuid7Ids).build().unwrap();
+    let first = process();
+    let mut asked = chat(&first).await;
+    let mut turn = asked.turn("Weather?").id("q-1").tools([weather()]).begin().await.unwrap();
+    assert_eq!(turn.id().as_str(), "q-1");
+    let request = turn.next().await.unwrap().unwrap();
+    let reply = model.send(request.body().as_str());
+    assert_eq!(turn.suspend().await.unwrap().outcome, TurnOutcome::Open);
+
+    let second = process();
+    let mut answered = chat(&second).await;
+    let mut turn = answered.resume().tools([weather()]).begin().await.unwrap();
+    let again = turn.next().await.unwrap().unwrap();
+    assert_eq!(again.body(), request.body(), "the same request is prepared again");
+    turn.received(reply.status, &reply.to_text());
+    let calls = turn.tool_calls();
+    assert_eq!(calls.len(), 2);
+    turn.result(calls[1].result("rain"));
+    turn.suspend().await.unwrap();
+    assert_eq!(stored(&store).await, ["user: Weather?", "assistant: I look.", "tool: rain"]);
+
+    let third = process();
+    let mut resumed = chat(&third).await;
+    let left = resumed.interrupted().await.unwrap().unwrap();
+    assert_eq!(left.open_calls, [calls[0].clone()]);
+    let mut turn = resumed.resume().tools([weather()]).begin().await.unwrap();
+    turn.result(calls[0].result("sun"));
+    let request = turn.next().await.unwrap().unwrap();
+    let reply = model.send(request.body().as_str());
+    turn.received(reply.status, &reply.to_text());
+    assert!(turn.next().await.unwrap().is_none());
+    turn.suspend().await.unwrap();
+    assert_eq!(states(&store).await, [RoundState::Open]);
+
+    let fourth = process();
+    let mut ended = chat(&fourth).await;
+    let mut turn = ended.resume().begin().await.unwrap();
+    assert!(turn.next().await.unwrap().is_none());
+    assert_eq!(turn.finish().await.unwrap().text(), "2 cities.");
+    assert_eq!(states(&store).await, [RoundState::Closed], "one round");
+    let nodes = rounds(&store).await;
+    let actions = nodes[0].nodes().filter(|node| node.kind() == TrajectoryNodeKind::Action);
+    assert_eq!(actions.count(), 2, "each call is recorded once");
+}
+
+/// A program that waits itself is told how long.
+#[tokio::test]
+async fn a_call_that_does_not_sleep_names_the_wait() {
+    let store = store().await;
+    let agents = agents(&store, simulator(done));
+    let mut chat = chat(&agents).await;
+    let calls = CallOptions::new().sleep(false);
+    let mut turn = chat.turn("Hello?").calls(calls).begin().await.unwrap();
+    let first = turn.next().await.unwrap().unwrap();
+    assert!(first.wait.is_zero());
+    turn.received(529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Busy"}}"#);
+    let again = turn.next().await.unwrap().unwrap();
+    assert_eq!((again.number, again.wait), (2, std::time::Duration::from_secs(1)));
+    turn.cancel().await.unwrap();
 }
