@@ -14,8 +14,8 @@ use crate::app::{App, Outcome};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff,
     erase, export, fork, graph, import, log, memory, pin, prepare, prompt, redact, render, restore,
-    retain, rewind, search, show, spill, streams, tokens, trajectory, ui, upgrade, vacuum, verify,
-    watch,
+    retain, rewind, search, serve, show, spill, streams, tokens, trajectory, ui, upgrade, vacuum,
+    verify, watch,
 };
 use crate::error::Failure;
 
@@ -95,6 +95,8 @@ pub(crate) enum Command {
     Watch(watch::Args),
     /// Look at chats in a browser
     Ui(ui::Args),
+    /// Serve chats to programs over HTTP
+    Serve(serve::Args),
     /// List the chats
     Chats(chats::Args),
     /// List the messages of a branch
@@ -229,6 +231,7 @@ impl Command {
             Self::Import(args) => import::run(args, app).await,
             Self::Watch(args) => watch::run(args, app).await,
             Self::Ui(args) => ui::run(args, app).await,
+            Self::Serve(args) => serve::run(args, app).await,
             Self::Chats(args) => chats::run(args, app).await,
             Self::Log(args) => log::run(args, app).await,
             Self::Show(args) => show::run(args, app).await,

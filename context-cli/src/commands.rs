@@ -34,6 +34,7 @@ pub(crate) mod restore;
 pub(crate) mod retain;
 pub(crate) mod rewind;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod spill;
 pub(crate) mod streams;

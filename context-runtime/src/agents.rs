@@ -28,7 +28,8 @@ use std::time::Duration;
 use context_core::model::{LanguageModel, ModelCodec};
 use context_core::store::Durability;
 use context_core::{
-    ChatId, ChatRef, Clock, Error, ErrorKind, IdGenerator, Renderer, Result, Store, UserId,
+    BranchName, ChatId, ChatRef, Clock, Error, ErrorKind, IdGenerator, Renderer, Result, Store,
+    UserId,
 };
 use context_trajectory::Trajectories;
 use context_trajectory::portraits::Portraits;
@@ -40,6 +41,7 @@ pub use chat::AgentChat;
 pub use error::TurnError;
 pub use interrupted::InterruptedTurn;
 pub use limits::TurnLimits;
+pub use recorder::StoredTurn;
 pub use run_tools::Approval;
 pub use tool_context::ToolContext;
 pub use tools::{ToolFunction, ToolReturn};

@@ -162,7 +162,7 @@ fn cache_lost(model: &str, reused: u64, usage: &Usage) -> u64 {
 }
 
 /// The metadata key of an answer that broke off. The value is the code of the error.
-pub(crate) const INCOMPLETE: &str = "incomplete";
+pub const INCOMPLETE: &str = "incomplete";
 
 /// The numbers of a request that was handed out.
 #[derive(Clone, Copy, Debug)]

@@ -335,11 +335,13 @@ pub mod workspace;
 
 #[cfg(feature = "agents")]
 pub use agents::{
-    AgentChat, Agents, AgentsBuilder, Approval, Ask, InterruptedTurn, ToolContext, ToolFunction,
-    ToolReturn, Turn, TurnAnswer, TurnBuilder, TurnError, TurnLimits,
+    AgentChat, Agents, AgentsBuilder, Approval, Ask, InterruptedTurn, StoredTurn, ToolContext,
+    ToolFunction, ToolReturn, Turn, TurnAnswer, TurnBuilder, TurnError, TurnLimits,
 };
 #[cfg(feature = "tokens")]
-pub use call::{BackgroundSummaries, CallError, CallOptions, CallRequest, ModelCall, Refusal};
+pub use call::{
+    BackgroundSummaries, CallError, CallOptions, CallRequest, INCOMPLETE, ModelCall, Refusal,
+};
 pub use context_codec_kit::JsonPatch;
 pub use context_codec_kit::provider_rules;
 pub use context_codec_kit::sanitize;

@@ -58,7 +58,7 @@ impl Access {
     }
 
     /// Returns the reason to refuse a request, if there is one.
-    fn refusal(&self, method: &Method, headers: &HeaderMap) -> Option<&'static str> {
+    pub(crate) fn refusal(&self, method: &Method, headers: &HeaderMap) -> Option<&'static str> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let Some(host) = text(header::HOST) else { return Some("the request names no host") };
         if !self.knows_host(host) {

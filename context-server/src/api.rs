@@ -14,11 +14,12 @@ use context_runtime::store::Node;
 use context_runtime::{MessageId, Part};
 use futures_util::Stream;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 pub(crate) use self::sent::{body as sent_body, difference as sent_difference, sent};
 use crate::operations::{
     Action, ActionDone, AnswerProgress, BranchDifference, BranchTree, ChatFacts, ChatPage,
-    ChatVersion, PieceInFlight, SearchAnswer, TurnHead,
+    ChatVersion, PieceInFlight, SearchAnswer, StoredMessage, TurnHead,
 };
 use crate::{OperationError, Operations};
 
@@ -63,30 +64,6 @@ pub(crate) struct ChatAnswer {
     turns: usize,
     generation: u64,
     boundary: Option<MessageId>,
-}
-
-/// A message as it is stored.
-#[derive(Debug, Serialize)]
-pub(crate) struct StoredMessage {
-    id: MessageId,
-    kind: &'static str,
-    created_at: context_runtime::Timestamp,
-    revision: u32,
-    body: serde_json::Value,
-}
-
-impl StoredMessage {
-    fn of(node: &Node) -> Self {
-        let bytes = node.body().bytes();
-        let text = || String::from_utf8_lossy(bytes).into_owned().into();
-        Self {
-            id: node.id.clone(),
-            kind: context_runtime::display::role(node),
-            created_at: node.created_at,
-            revision: node.revision,
-            body: serde_json::from_slice(bytes).unwrap_or_else(|_| text()),
-        }
-    }
 }
 
 pub(crate) async fn chats(
@@ -144,11 +121,7 @@ pub(crate) async fn message(
     State(operations): State<Operations>,
     Path((chat, message)): Path<(String, String)>,
 ) -> Answer<StoredMessage> {
-    let (chat, id) = (operations.chat_ref(&chat), MessageId::from(message));
-    let found = operations.store().history().messages(&chat, std::slice::from_ref(&id)).await?;
-    let node = found.into_iter().flatten().next();
-    let node = node.ok_or_else(|| context_runtime::Error::not_found("message", "message", &id))?;
-    Ok(Json(StoredMessage::of(&node.node)))
+    Ok(Json(operations.message(&chat, &message).await?))
 }
 
 pub(crate) async fn outline(
@@ -219,7 +192,7 @@ pub(crate) async fn act(
 }
 
 /// The state of a chat, and the progress of the answer on one of its branches.
-#[derive(PartialEq, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct Live {
     #[serde(flatten)]
     version: ChatVersion,
@@ -234,7 +207,8 @@ struct Followed {
     /// The heads for which the newest request is known: the branch is read when they change.
     heads: Vec<(String, Option<String>)>,
     request: Option<MessageId>,
-    seen: Option<Live>,
+    /// The id of the newest state that was sent.
+    seen: Option<String>,
 }
 
 impl Followed {
@@ -254,17 +228,28 @@ impl Followed {
     }
 }
 
-/// The states of a chat as they follow each other, the present one first. A chat that is gone ends
-/// the events.
+/// The states of a chat as they follow each other, the present one first.
 pub(crate) async fn events(
     State(operations): State<Operations>,
     Path(chat): Path<String>,
     Query(Slice { branch, .. }): Query<Slice>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, OperationError> {
+    let events = chat_events(operations, chat, branch, None).await?;
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()))
+}
+
+/// Returns the states of a chat as events, the present one first unless its id is `seen`. A chat
+/// that is gone ends the events.
+pub(crate) async fn chat_events(
+    operations: Operations,
+    chat: String,
+    branch: Option<String>,
+    seen: Option<String>,
+) -> Result<impl Stream<Item = Result<Event, Infallible>> + use<>, OperationError> {
     let mut followed =
-        Followed { operations, chat, branch, heads: Vec::new(), request: None, seen: None };
+        Followed { operations, chat, branch, heads: Vec::new(), request: None, seen };
     let first = followed.look().await?;
-    let states = futures_util::stream::unfold((followed, Some(first)), |(mut followed, first)| {
+    Ok(futures_util::stream::unfold((followed, Some(first)), |(mut followed, first)| {
         let mut first = first;
         async move {
             loop {
@@ -280,15 +265,20 @@ pub(crate) async fn events(
                         }
                     }
                 };
-                if followed.seen.as_ref() != Some(&state) {
-                    let event = Event::default().event("state").json_data(&state);
-                    // A state is plain data, which has a JSON form.
-                    let event = event.unwrap_or_default();
-                    followed.seen = Some(state);
+                // A state is plain data, which has a JSON form.
+                let json = serde_json::to_string(&state).unwrap_or_default();
+                let id = hash(&json);
+                if followed.seen.as_ref() != Some(&id) {
+                    let event = Event::default().event("state").id(&id).data(json);
+                    followed.seen = Some(id);
                     return Some((Ok(event), (followed, None)));
                 }
             }
         }
-    });
-    Ok(Sse::new(states).keep_alive(KeepAlive::default()))
+    }))
+}
+
+/// Returns a short hash of a state, by which a client tells whether it has seen it.
+fn hash(json: &str) -> String {
+    Sha256::digest(json.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

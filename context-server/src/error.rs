@@ -5,6 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use context_runtime::ErrorKind;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// An error of an operation.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,9 @@ pub enum OperationError {
         /// The ability.
         ability: &'static str,
     },
+    /// A trajectory could not be written.
+    #[error("the trajectory could not be written")]
+    Unwritten(#[source] std::io::Error),
     /// The work of a request ended with a panic. A fault of this program.
     #[error("the request could not be worked on: {0}")]
     Failed(#[from] tokio::task::JoinError),
@@ -59,32 +63,61 @@ impl OperationError {
             Self::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Self::ReadOnly => StatusCode::FORBIDDEN,
             Self::Missing { .. } => StatusCode::NOT_IMPLEMENTED,
-            Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Failed(_) | Self::Unwritten(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
     /// Returns the problem as an object.
     pub(crate) fn problem(&self) -> Problem {
-        let status = self.status();
-        Problem {
-            title: status.canonical_reason().unwrap_or("Error"),
-            status: status.as_u16(),
-            detail: self.to_string(),
+        let mut detail = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            let cause_text = cause.to_string();
+            // Some errors repeat their cause.
+            if !detail.contains(&cause_text) {
+                detail.push_str(": ");
+                detail.push_str(&cause_text);
+            }
+            source = cause.source();
         }
+        Problem::new(self.status(), detail)
+    }
+}
+
+impl From<context_runtime::TurnError> for OperationError {
+    fn from(error: context_runtime::TurnError) -> Self {
+        Self::Store(error.into())
     }
 }
 
 /// Problem details of an answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
+    /// The kind of the problem, for people.
     title: &'static str,
+    /// The status of the answer.
     status: u16,
+    /// One sentence about this problem.
     pub(crate) detail: String,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, detail: String) -> Self {
+        let title = status.canonical_reason().unwrap_or("Error");
+        Self { title, status: status.as_u16(), detail }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let kind = [(header::CONTENT_TYPE, "application/problem+json")];
+        (status, kind, Json(self)).into_response()
+    }
 }
 
 impl IntoResponse for OperationError {
     fn into_response(self) -> Response {
-        let kind = [(header::CONTENT_TYPE, "application/problem+json")];
-        (self.status(), kind, Json(self.problem())).into_response()
+        self.problem().into_response()
     }
 }

@@ -28,22 +28,31 @@ mod content;
 mod error;
 mod export;
 mod links;
+mod listen;
 mod operations;
 mod pages;
 mod router;
 mod server;
+mod service;
 
 pub use access::Access;
 pub use error::OperationError;
 pub use export::{FirstView, HtmlExportError, HtmlExported, write_html};
 pub use links::chat_path;
 pub use operations::{
-    Action, ActionDone, AnswerProgress, BranchDifference, BranchLine, BranchTree, BranchView,
-    ChatFacts, ChatHead, ChatPage, ChatVersion, ForgetMemory, GraphBox, GraphBoxKind, GraphEdge,
-    MemoryEntry, MemoryForgotten, MemoryPage, MemoryRecall, MemoryScopeSize, Operations,
-    PieceInFlight, PromptFormat, PromptFragment, PromptTool, PromptView, ProvenanceView, Row, Run,
-    RunGraph, RunLine, RunOrigin, SearchAnswer, SearchLine, SentAnswer, SentDifference, SentQuery,
-    StepDetail, StepId, StepLink, StepState, SystemText, TurnHead,
+    Action, ActionDone, AnswerProgress, AppendConditions, AppendMessages, AppendedMessages,
+    BeginTurn, BranchDifference, BranchLine, BranchState, BranchTree, BranchView, ChatChange,
+    ChatFacts, ChatHead, ChatPage, ChatState, ChatVersion, CheckpointState, ContinueTurn,
+    EndOfStream, ForgetMemory, GraphBox, GraphBoxKind, GraphEdge, MemoryEntry, MemoryForgotten,
+    MemoryPage, MemoryRecall, MemoryRemembered, MemoryScopeSize, MessagePage, MessageQuery,
+    ModelReply, NewMessage, Operations, PieceInFlight, PrepareRequest, PreparedCall,
+    PreparedRequest, PromptFormat, PromptFragment, PromptTool, PromptView, ProvenanceView,
+    RememberText, RequestTokens, RequestedCall, RoundLine, RoundPage, Row, Run, RunGraph, RunLine,
+    RunOrigin, SearchAnswer, SearchLine, SentAnswer, SentDifference, SentQuery, StepAnswer,
+    StepDetail, StepId, StepLink, StepState, StepUsage, StoreCheck, StoredMessage, StreamProgress,
+    SystemText, ToolDefinition, ToolOutcome, TrajectoryFormat, TurnHead, TurnSettings, TurnState,
+    TurnStep, UserErased, WriteStream,
 };
 pub use router::{router, router_with};
 pub use server::Server;
+pub use service::{BoundService, Service, ServiceLimits, Tokens, TokensError};

@@ -11,20 +11,26 @@ mod chat_usage;
 mod chats;
 mod graph;
 mod memory;
+mod messages;
+mod prepare;
 mod prompt;
 mod provenance;
 mod run;
 mod search;
 mod search_calls;
 mod sent;
+mod streams;
+mod trajectories;
+mod turns;
+mod upkeep;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use context_runtime::store::HistoryStore;
 use context_runtime::{
-    Agents, ChatId, ChatRef, Clock, ContextEngine, IdGenerator, Store, SystemClock, UserId,
-    Uuid7Ids,
+    Agents, BranchName, ChatId, ChatRef, Clock, ContextEngine, IdGenerator, MessageId, Store,
+    SystemClock, UserId, Uuid7Ids,
 };
 
 pub use self::actions::{Action, ActionDone};
@@ -33,11 +39,19 @@ pub use self::branch_difference::BranchDifference;
 pub use self::branch_view::{BranchView, Row, TurnHead};
 pub use self::changes::ChatVersion;
 use self::chats::KeptFacts;
-pub use self::chats::{ChatFacts, ChatHead, ChatPage};
+pub use self::chats::{
+    BranchState, ChatChange, ChatFacts, ChatHead, ChatPage, ChatState, CheckpointState,
+};
 pub use self::graph::{BranchLine, BranchTree};
 pub use self::memory::{
-    ForgetMemory, MemoryEntry, MemoryForgotten, MemoryPage, MemoryRecall, MemoryScopeSize,
+    ForgetMemory, MemoryEntry, MemoryForgotten, MemoryPage, MemoryRecall, MemoryRemembered,
+    MemoryScopeSize, RememberText,
 };
+pub use self::messages::{
+    AppendConditions, AppendMessages, AppendedMessages, MessagePage, MessageQuery, NewMessage,
+    StoredMessage,
+};
+pub use self::prepare::{PrepareRequest, PreparedRequest, RequestTokens};
 pub use self::prompt::{PromptFormat, PromptFragment, PromptTool, PromptView, SystemText};
 pub use self::provenance::ProvenanceView;
 pub use self::run::{
@@ -48,10 +62,20 @@ pub use self::search::{SearchAnswer, SearchLine};
 use self::sent::KeptReplay;
 pub use self::sent::{SentAnswer, SentDifference, SentQuery};
 
+pub use self::streams::{EndOfStream, StreamProgress, WriteStream};
+pub use self::trajectories::{RoundLine, RoundPage, TrajectoryFormat};
+pub use self::turns::{
+    BeginTurn, ContinueTurn, ModelReply, PreparedCall, RequestedCall, StepAnswer, StepUsage,
+    ToolDefinition, ToolOutcome, TurnSettings, TurnState, TurnStep,
+};
+pub use self::upkeep::{StoreCheck, UserErased};
 use crate::OperationError;
 
 /// The number of branches whose messages are kept in memory.
 const CACHED_BRANCHES: usize = 6;
+
+/// The number of branches whose head is kept in memory.
+const KNOWN_HEADS: u64 = 10_000;
 
 /// The operations over the chats of one user.
 ///
@@ -79,6 +103,8 @@ pub struct Operations {
     replays: Arc<Mutex<VecDeque<KeptReplay>>>,
     facts: Arc<Mutex<VecDeque<KeptFacts>>>,
     runs: run::RunCache,
+    /// The newest known head of branches that were appended to. May be out of date.
+    heads: moka::sync::Cache<(ChatRef, BranchName), Option<MessageId>>,
 }
 
 impl Operations {
@@ -95,13 +121,15 @@ impl Operations {
             replays: Arc::default(),
             facts: Arc::default(),
             runs: run::RunCache::default(),
+            heads: moka::sync::Cache::new(KNOWN_HEADS),
         }
     }
 
-    /// Sets the user.
+    /// Sets the user. What was read for another user is not kept.
     #[must_use]
     pub fn user(mut self, user: impl Into<UserId>) -> Self {
         self.user = user.into();
+        (self.cache, self.replays, self.facts, self.runs) = Default::default();
         self
     }
 

@@ -2,17 +2,15 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::time::Duration;
 
-use axum::serve::Listener;
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::net::TcpListener;
 
+use crate::listen::{ConnectionLimits, listen};
 use crate::{Access, Operations, router_with};
+
+/// The most connections. A page has a few.
+const CONNECTIONS: usize = 256;
 
 /// The inspector on a port of this machine, for the person in front of it.
 #[derive(Debug)]
@@ -49,87 +47,12 @@ impl Server {
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<()> {
         let application = router_with(operations, Access::loopback().token(self.token));
-        // Its other end goes with this function, also if that is dropped.
-        let (_open, closed) = oneshot::channel::<()>();
-        let closed = async move { drop(closed.await) }.boxed().shared();
-        let listener = ClosingListener { listener: self.listener, closed };
-        tokio::select! {
-            served = axum::serve(listener, application).into_future() => served,
-            // Events never end by themselves, so there is nothing to wait for.
-            () = stop => Ok(()),
-        }
-    }
-}
-
-/// Resolves when all connections are to be closed.
-type Closed = Shared<BoxFuture<'static, ()>>;
-
-/// Accepts connections that end with the server: each is a task of its own, which would go on.
-struct ClosingListener {
-    listener: TcpListener,
-    closed: Closed,
-}
-
-impl Listener for ClosingListener {
-    type Io = ClosingStream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (ClosingStream, SocketAddr) {
-        let (stream, address) = Listener::accept(&mut self.listener).await;
-        (ClosingStream { stream, closed: self.closed.clone() }, address)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection that reads its end when all connections are to be closed.
-struct ClosingStream {
-    stream: TcpStream,
-    closed: Closed,
-}
-
-impl AsyncRead for ClosingStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        // `Shared` panics if it is asked again after its end.
-        if self.closed.peek().is_some() || self.closed.poll_unpin(context).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
-        }
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for ClosingStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        // Events never end by themselves, so there is nothing to wait for.
+        let limits = ConnectionLimits {
+            connections: CONNECTIONS,
+            headers: Duration::from_secs(30),
+            grace: Duration::ZERO,
+        };
+        listen(self.listener, application, limits, stop).await
     }
 }

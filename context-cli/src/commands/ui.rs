@@ -62,7 +62,7 @@ struct UiRecord<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let (store, path) = source(&args, app).await?;
-    let token = token()?;
+    let token = random_token()?;
     let server = Server::bind(args.port, token).await.map_err(|source| match args.port {
         Some(port) => Failure::Port { port, source },
         None => Failure::Runtime(source),
@@ -124,7 +124,7 @@ async fn source(args: &Args, app: &mut App) -> Result<(Arc<dyn Store>, String), 
 }
 
 /// Returns a token that cannot be guessed.
-fn token() -> Result<String, Failure> {
+pub(super) fn random_token() -> Result<String, Failure> {
     let mut bytes = [0; 24];
     getrandom::fill(&mut bytes)
         .map_err(|error| Failure::Runtime(std::io::Error::other(error.to_string())))?;

@@ -21,6 +21,8 @@ use Use::{Looks, Makes, None, Writes};
 pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     // It serves until Ctrl-C, unless the file is missing; `inspector.rs` starts and ends it.
     ("ui", None, "ui missing.json --no-open"),
+    // It serves until Ctrl-C, unless the tokens are missing; `serve.rs` starts and ends it.
+    ("serve", None, "serve --tokens missing.txt"),
     ("chats", Looks, "chats"),
     ("log", Looks, "log notes"),
     ("show", Looks, "show notes m1"),

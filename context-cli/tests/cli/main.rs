@@ -24,6 +24,7 @@ mod others_data;
 mod others_servers;
 mod others_sessions;
 mod runs;
+mod serve;
 mod server_fixture;
 mod trees;
 mod watching;

@@ -216,6 +216,12 @@ impl AgentsBuilder {
         self
     }
 
+    /// Sets a clock and a generator of ids that other parts of the program share.
+    pub fn shared_environment(mut self, clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>) -> Self {
+        (self.clock, self.ids) = (clock, ids);
+        self
+    }
+
     /// Builds the agents, or returns every fault of their configuration.
     pub fn build(self) -> Result<Agents, RuntimeFaults> {
         let mut faults = Vec::new();

@@ -25,13 +25,18 @@ impl AgentChat {
     /// cancelled or dropped. [`resume`](Self::resume) continues it; [`turn`](Self::turn) leaves it
     /// as it is and asks something else.
     pub async fn interrupted(&mut self) -> Result<Option<InterruptedTurn>> {
-        let Some(turn) = newest_turn(&mut self.engine).await? else { return Ok(None) };
+        let Some(turn) = self.newest_turn().await? else { return Ok(None) };
         if turn.answer().is_some() {
             return Ok(None);
         }
         let open_calls = turn.open_calls();
         let (id, question) = turn.question;
         Ok(Some(InterruptedTurn { id, question, open_calls }))
+    }
+
+    /// Returns the newest turn of the branch, answered or not. `None` if nobody asked anything.
+    pub async fn newest_turn(&mut self) -> Result<Option<StoredTurn>> {
+        newest_turn(&mut self.engine).await
     }
 }
 
@@ -53,7 +58,7 @@ pub(super) async fn newest_turn(engine: &mut ContextEngine) -> Result<Option<Sto
 
 impl StoredTurn {
     /// Returns the answer that ends the turn: one without calls.
-    pub(super) fn answer(&self) -> Option<&(MessageId, Arc<Message>)> {
+    pub fn answer(&self) -> Option<&(MessageId, Arc<Message>)> {
         let ends = |message: &Message| {
             message.role == Role::Assistant && message.tool_calls().next().is_none()
         };
@@ -61,7 +66,7 @@ impl StoredTurn {
     }
 
     /// Returns the calls of the newest answer that have no result.
-    pub(super) fn open_calls(&self) -> Vec<ToolCall> {
+    pub fn open_calls(&self) -> Vec<ToolCall> {
         let is_answer = |message: &Message| message.role == Role::Assistant;
         let Some(at) = self.messages.iter().rposition(|(_, message)| is_answer(message)) else {
             return Vec::new();

@@ -23,13 +23,17 @@ pub(super) struct TurnRecorder {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-/// A turn, as far as it is stored when it begins.
-#[derive(Debug)]
-pub(super) struct StoredTurn {
-    pub(super) chat: ChatId,
-    pub(super) question: (MessageId, Arc<Message>),
-    /// The messages after the question. Empty for a new turn.
-    pub(super) messages: Vec<(MessageId, Arc<Message>)>,
+/// A turn, as far as it is stored. Returned by
+/// [`AgentChat::newest_turn`](crate::AgentChat::newest_turn).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StoredTurn {
+    /// The chat.
+    pub chat: ChatId,
+    /// The question, whose id names the turn.
+    pub question: (MessageId, Arc<Message>),
+    /// The messages after the question: answers with calls, results, the answer.
+    pub messages: Vec<(MessageId, Arc<Message>)>,
     /// Whether an interrupted turn is continued.
     pub(super) is_continued: bool,
 }

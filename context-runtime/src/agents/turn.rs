@@ -161,6 +161,11 @@ impl Turn<'_> {
         self.engine
     }
 
+    /// The name of the wire form of requests and replies.
+    pub fn provider(&self) -> &str {
+        self.parts.codec.name()
+    }
+
     /// The context that was prepared last: the request before it is written in the provider's form,
     /// its token counts, cuts and diagnostics.
     pub fn context(&self) -> Option<&ModelContext> {

@@ -8,23 +8,26 @@ use context_runtime::{
     user,
 };
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Operations;
 use crate::OperationError;
 
 /// A change of a chat.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Action {
     /// Opens a branch that ends with a message, and makes it the active one.
     Rewind {
         /// The message.
+        #[schema(value_type = String)]
         message: MessageId,
     },
     /// Copies the messages up to this one to a new chat.
     Fork {
         /// The message.
+        #[schema(value_type = String)]
         message: MessageId,
         /// The new chat.
         to: String,
@@ -37,6 +40,7 @@ pub enum Action {
     /// Names a message.
     Checkpoint {
         /// The message.
+        #[schema(value_type = String)]
         message: MessageId,
         /// The name.
         name: String,
@@ -44,6 +48,7 @@ pub enum Action {
     /// Replaces the text of a message on a new branch, which ends there.
     Edit {
         /// The message.
+        #[schema(value_type = String)]
         message: MessageId,
         /// The new text.
         text: String,
@@ -51,6 +56,7 @@ pub enum Action {
     /// Copies messages to the end of a branch.
     CherryPick {
         /// The messages.
+        #[schema(value_type = Vec<String>)]
         messages: Vec<MessageId>,
         /// The branch.
         branch: String,
@@ -74,6 +80,7 @@ pub enum Action {
     /// Removes the content of a message, with every copy that was made of it.
     Redact {
         /// The message.
+        #[schema(value_type = String)]
         message: MessageId,
     },
     /// Deletes a branch.
@@ -84,6 +91,7 @@ pub enum Action {
     /// Keeps a message out of every compaction, or no longer.
     Pin {
         /// The message.
+        #[schema(value_type = String)]
         message: MessageId,
         /// Whether it is pinned.
         pinned: bool,
@@ -91,7 +99,7 @@ pub enum Action {
 }
 
 /// The outcome of a change.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct ActionDone {
     /// One sentence that says what was changed.
@@ -101,6 +109,7 @@ pub struct ActionDone {
     /// The branch to show now.
     pub branch: Option<String>,
     /// The message to show now.
+    #[schema(value_type = Option<String>)]
     pub message: Option<MessageId>,
     /// Further facts, such as copies that remain.
     pub notes: Vec<String>,

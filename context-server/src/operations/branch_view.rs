@@ -7,7 +7,7 @@ use context_runtime::provenance::ProvenanceIndex;
 use context_runtime::store::{
     Branch, Chain, ChainEnd, Chat, Checkpoint, Node, StoredBoundary, Window,
 };
-use context_runtime::{BranchName, ChatRef, Error, MessageId, Role, limits};
+use context_runtime::{BranchName, ChatRef, Error, MessageId, Role};
 use serde::Serialize;
 
 use super::Operations;
@@ -211,12 +211,15 @@ impl Operations {
         &self,
         chat: &str,
     ) -> Result<(Chat, Vec<Branch>, Vec<Checkpoint>), OperationError> {
-        let chat = self.chat_ref(chat);
-        limits::check_id("chat", "chat", chat.chat.as_str())?;
-        let found = self.history().chat(&chat).await?;
-        let found = found.ok_or_else(|| Error::not_found("chat", "chat", &chat.chat))?;
+        let chat = self.checked(chat)?;
+        let found = self.stored_chat(&chat).await?;
         let branches = self.history().branches(&chat).await?;
         Ok((found, branches, self.history().checkpoints(&chat).await?))
+    }
+
+    pub(super) async fn stored_chat(&self, chat: &ChatRef) -> Result<Chat, OperationError> {
+        let found = self.history().chat(chat).await?;
+        Ok(found.ok_or_else(|| Error::not_found("chat", "chat", &chat.chat))?)
     }
 
     /// Returns a branch of a chat, the active one if none is named. A branch that was read before
@@ -226,10 +229,8 @@ impl Operations {
         chat: &str,
         branch: Option<&str>,
     ) -> Result<Arc<BranchView>, OperationError> {
-        let chat = self.chat_ref(chat);
-        limits::check_id("chat", "chat", chat.chat.as_str())?;
-        let found = self.history().chat(&chat).await?;
-        let found = found.ok_or_else(|| Error::not_found("chat", "chat", &chat.chat))?;
+        let chat = self.checked(chat)?;
+        let found = self.stored_chat(&chat).await?;
         let branch = branch.map_or_else(|| found.active.clone(), BranchName::from);
         let known = self.cached(|view| view.is_of(&chat, &branch));
         let window = match known.as_ref().and_then(|view| view.chain.head()) {

@@ -2,10 +2,14 @@
 
 use std::sync::PoisonError;
 
-use context_runtime::store::{ChainEnd, Chat, ChatQuery, ChatSummary, Cursor, RoundQuery, Window};
+use context_runtime::store::{
+    Branch, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSummary, Checkpoint, Cursor, RoundQuery,
+    TitleChange, Window,
+};
 use context_runtime::trajectory::AgentRef;
-use context_runtime::{ChatRef, Part, Timestamp, limits};
-use serde::Serialize;
+use context_runtime::{ChatRef, Metadata, Part, Timestamp, limits};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Operations;
 use super::chat_usage::KeptUsage;
@@ -19,7 +23,7 @@ const LOOKED_AT: usize = 20_000;
 const KEPT: usize = 2 * PAGE;
 
 /// A page of the list of chats.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct ChatPage {
     /// The chats, newest activity first.
@@ -29,7 +33,7 @@ pub struct ChatPage {
 }
 
 /// A chat in the list.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct ChatHead {
     /// The id.
@@ -43,9 +47,69 @@ pub struct ChatHead {
     /// The active branch.
     pub active: String,
     /// The time of the last write.
+    #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
     /// The creation time.
+    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
+}
+
+/// Changes of a chat, or the facts of a new one. Absent facts stay as they are.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ChatChange {
+    /// The title for people. An empty one removes it.
+    pub title: Option<String>,
+    /// Facts of the application, by key. `null` removes a key.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+/// A chat with its branches and checkpoints.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[non_exhaustive]
+pub struct ChatState {
+    /// The id.
+    pub chat: String,
+    /// The title, if it has one.
+    pub title: Option<String>,
+    /// Facts of the application.
+    #[schema(value_type = Object)]
+    pub metadata: Metadata,
+    /// The active branch.
+    pub active: String,
+    /// The branches, in the order of their creation.
+    pub branches: Vec<BranchState>,
+    /// The checkpoints.
+    pub checkpoints: Vec<CheckpointState>,
+    /// The time of the last write.
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+    /// The creation time.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+}
+
+/// A branch: a name, and its newest message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[non_exhaustive]
+pub struct BranchState {
+    /// The name.
+    pub name: String,
+    /// The newest message. `None` if there is none.
+    pub head: Option<String>,
+}
+
+/// A checkpoint: a name of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[non_exhaustive]
+pub struct CheckpointState {
+    /// The name.
+    pub name: String,
+    /// The message.
+    pub message: String,
 }
 
 /// Facts about a chat that need its messages or rounds.
@@ -98,6 +162,65 @@ impl Operations {
             chats: page.items.into_iter().map(ChatHead::from).collect(),
             next: page.next.map(|next| next.as_str().to_owned()),
         })
+    }
+
+    /// Returns a chat with its branches and checkpoints.
+    pub async fn chat_with_branches(&self, chat: &str) -> Result<ChatState, OperationError> {
+        let (chat, branches, checkpoints) = self.chat(chat).await?;
+        let branch = |branch: Branch| BranchState {
+            name: branch.name.to_string(),
+            head: branch.head.map(|head| head.to_string()),
+        };
+        let checkpoint = |checkpoint: Checkpoint| CheckpointState {
+            name: checkpoint.name.to_string(),
+            message: checkpoint.message.to_string(),
+        };
+        Ok(ChatState {
+            chat: chat.chat.chat.to_string(),
+            title: chat.title,
+            metadata: chat.metadata,
+            active: chat.active.to_string(),
+            branches: branches.into_iter().map(branch).collect(),
+            checkpoints: checkpoints.into_iter().map(checkpoint).collect(),
+            updated_at: chat.updated_at,
+            created_at: chat.created_at,
+        })
+    }
+
+    /// Creates a chat unless it exists, and changes its title and metadata.
+    pub async fn put_chat(
+        &self,
+        chat: &str,
+        change: ChatChange,
+    ) -> Result<ChatState, OperationError> {
+        self.check_writable()?;
+        let reference = self.checked(chat)?;
+        self.create_missing(&reference).await?;
+        let mut patch = ChatPatch::default();
+        patch.title = match change.title {
+            None => TitleChange::Keep,
+            Some(title) if title.is_empty() => TitleChange::Remove,
+            Some(title) => TitleChange::Set(title),
+        };
+        for (key, value) in change.metadata {
+            match value.is_null() {
+                true => patch.remove.push(key),
+                false => {
+                    patch.set.insert(key, value);
+                }
+            }
+        }
+        if patch != ChatPatch::default() {
+            self.history().update_chat(&reference, &patch, self.clock.now()).await?;
+        }
+        self.chat_with_branches(chat).await
+    }
+
+    /// Deletes a chat with everything in it. Returns whether it existed.
+    pub async fn delete_chat(&self, chat: &str) -> Result<bool, OperationError> {
+        self.check_writable()?;
+        let chat = self.checked(chat)?;
+        Ok(self.history().delete_chat(&chat, None).await?)
     }
 
     /// Returns facts about a chat: its model, usage, cost, and failures. What was read before is

@@ -5,15 +5,16 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use context_runtime::memory::{
-    Blocks, Episodic, Facts, MEMORY_USE, MemoryProvider, MemoryScope, ProviderChain, QUARANTINE,
-    RecallQuery, ScopeLevel, Trust,
+    Blocks, CapturedMessage, CapturedTurn, Episodic, Facts, MEMORY_USE, MemoryProvider,
+    MemoryScope, ProviderChain, QUARANTINE, RecallQuery, ScopeLevel, Trust,
 };
 use context_runtime::store::{
     Cursor, MemoryForget, MemoryId, MemoryList, MemoryRecordStore, MemorySource, PageWalk,
 };
 use context_runtime::tokens::{ModelTable, TokenCounter};
-use context_runtime::{CancelSignal, Diagnostic, Timestamp, limits};
+use context_runtime::{CancelSignal, Diagnostic, Message, Role, Timestamp, limits};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Operations;
 use crate::OperationError;
@@ -25,8 +26,11 @@ const MODEL: &str = "claude-sonnet-4-5";
 /// The most tokens of a recall, as a turn has them unless it names others.
 const RECALL_TOKENS: u64 = 2_000;
 
+/// The session of texts that belong to none.
+const SESSION: &str = "api";
+
 /// A page of what is remembered.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct MemoryPage {
     /// The scopes that have memories, with their number.
@@ -40,10 +44,11 @@ pub struct MemoryPage {
 }
 
 /// A scope with memories.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct MemoryScopeSize {
     /// The scope.
+    #[schema(value_type = Object)]
     pub scope: MemoryScope,
     /// Its name in addresses.
     pub key: String,
@@ -52,10 +57,11 @@ pub struct MemoryScopeSize {
 }
 
 /// A memory.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct MemoryEntry {
     /// The scope.
+    #[schema(value_type = Option<Object>)]
     pub scope: Option<MemoryScope>,
     /// The id in the scope.
     pub id: Option<String>,
@@ -64,18 +70,22 @@ pub struct MemoryEntry {
     /// The lookup key.
     pub key: Option<String>,
     /// The session or message that it came from.
+    #[schema(value_type = Option<Object>)]
     pub source: Option<MemorySource>,
     /// The speaker.
     pub speaker: Option<String>,
     /// The time when it was said.
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub at: Option<Timestamp>,
     /// The text.
     pub text: String,
     /// The class of trust, if it is known.
+    #[schema(value_type = Option<String>)]
     pub trust: Option<Trust>,
     /// The reason of its quarantine, if it is in one.
     pub quarantine: Option<String>,
     /// The newest uses in turns: session, turn, time. `None` in a recall.
+    #[schema(value_type = Option<Vec<Vec<String>>>)]
     pub uses: Option<Vec<(String, String, Timestamp)>>,
     /// The score, comparable only within one recall.
     pub score: Option<f64>,
@@ -84,7 +94,7 @@ pub struct MemoryEntry {
 }
 
 /// The memories that would be recalled.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct MemoryRecall {
     /// The memories, best first.
@@ -94,21 +104,23 @@ pub struct MemoryRecall {
     /// The most tokens that were asked for.
     pub max_tokens: u64,
     /// Facts about the recall, such as a kind of memory that could not be read.
+    #[schema(value_type = Vec<Object>)]
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// A memory to forget.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[non_exhaustive]
 pub struct ForgetMemory {
     /// The scope.
+    #[schema(value_type = Object)]
     pub scope: MemoryScope,
     /// The id.
     pub id: String,
 }
 
 /// The outcome of forgetting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct MemoryForgotten {
     /// The number of records that were removed.
@@ -119,7 +131,50 @@ pub struct MemoryForgotten {
     pub notes: Vec<String>,
 }
 
+/// A text to remember.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RememberText {
+    /// The text, which is kept word for word.
+    pub text: String,
+    /// The speaker.
+    pub speaker: Option<String>,
+    /// The session that the text is from. Default: `api`.
+    pub session: Option<String>,
+}
+
+/// The outcome of remembering.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[non_exhaustive]
+pub struct MemoryRemembered {
+    /// The id of the text in its session. The same text has the same id, and is kept once.
+    pub id: String,
+}
+
 impl Operations {
+    /// Remembers a text of the user, for recalls in later chats.
+    pub async fn remember(
+        &self,
+        remember: RememberText,
+    ) -> Result<MemoryRemembered, OperationError> {
+        self.check_writable()?;
+        self.memories()?;
+        if remember.text.trim().is_empty() {
+            return Err(OperationError::invalid("text", "there is nothing to remember"));
+        }
+        let message = Message::text(Role::User, remember.text);
+        let session = remember.session.unwrap_or_else(|| SESSION.to_owned());
+        limits::check_id("remember", "session", &session)?;
+        let id = message.hash().to_string();
+        let mut captured = CapturedMessage::new(id.as_str(), message).at(self.clock.now());
+        captured.speaker = remember.speaker;
+        let scope = MemoryScope::new(self.user.clone()).session(session);
+        let turn = CapturedTurn::new(scope, "remember", self.clock.now(), vec![captured]);
+        Episodic::new(Arc::clone(&self.store))?.capture(&turn, &CancelSignal::never()).await?;
+        Ok(MemoryRemembered { id })
+    }
+
     fn memories(&self) -> Result<&dyn MemoryRecordStore, OperationError> {
         self.store.memories().ok_or(OperationError::Missing { ability: "memories" })
     }

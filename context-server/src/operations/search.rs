@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use context_runtime::store::{Cursor, SearchQuery, SearchScope};
 use context_runtime::{ChatId, Timestamp, limits};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::Operations;
 use crate::OperationError;
@@ -14,7 +15,7 @@ use crate::OperationError;
 const PAGE: usize = 50;
 
 /// A page of hits.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct SearchAnswer {
     /// The hits, best first.
@@ -28,7 +29,7 @@ pub struct SearchAnswer {
 }
 
 /// A message with the words.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct SearchLine {
     /// The chat.
@@ -40,8 +41,10 @@ pub struct SearchLine {
     /// The role of its author.
     pub role: &'static str,
     /// The creation time.
+    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     /// The part of the text around the words: pieces, and whether each is a hit.
+    #[schema(value_type = Vec<Vec<Object>>)]
     pub snippet: Vec<(String, bool)>,
     /// Whether text precedes the snippet.
     pub cut_before: bool,

@@ -12,4 +12,5 @@ mod pages;
 mod run;
 mod run_file;
 mod sent;
+mod service;
 mod site;

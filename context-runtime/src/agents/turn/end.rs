@@ -60,7 +60,9 @@ impl Turn<'_> {
     async fn save_arrived(&mut self) -> Result<(), TurnError> {
         self.save_calls().await?;
         match &self.phase {
-            Phase::Called(_) if !self.results.is_empty() => self.give_results(Unanswered::StayOpen).await,
+            Phase::Called(_) if !self.results.is_empty() => {
+                self.give_results(Unanswered::StayOpen).await
+            }
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! What is stored when, and what another process finds.
 
-use context_runtime::{Turn, TurnOutcome};
 use context_runtime::trajectory::TrajectoryNodeKind;
+use context_runtime::{Turn, TurnOutcome};
 
 use super::*;
 use crate::kit::store;

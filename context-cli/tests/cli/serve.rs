@@ -1,0 +1,144 @@
+//! `serve` answers programs until it is asked to end, and loses nothing that it acknowledged.
+
+use crate::harness::Bench;
+
+#[test]
+fn a_token_is_shown_once_and_its_line_is_what_the_file_needs() {
+    let bench = Bench::new();
+    let record = bench.records("serve --new-token ada --admin").remove(0);
+    let (token, line) = (record["token"].as_str().unwrap(), record["line"].as_str().unwrap());
+    assert_eq!(token.len(), 48);
+    assert!(line.starts_with("ada sha256:") && line.ends_with(" admin"), "{line}");
+    assert!(!line.contains(token));
+    let text = bench.run("serve --new-token ada");
+    assert!(text.out.starts_with("ada sha256:") && !text.out.contains("token"), "{text:?}");
+    assert!(text.err.contains("token: "), "the token itself is beside the line: {text:?}");
+}
+
+#[test]
+fn a_service_that_others_could_reach_needs_tokens() {
+    let bench = Bench::new();
+    let refused = |line: &str, said: &str| {
+        let ran = bench.run(line);
+        assert_eq!(ran.status, 2, "{ran:?}");
+        assert!(ran.err.contains(said), "{ran:?}");
+        assert!(!ran.err.contains("my-password"), "{ran:?}");
+    };
+    refused("serve --address 0.0.0.0", "0.0.0.0 is not of this machine: it needs --tokens");
+    bench.file("tokens.txt", "# none yet\n");
+    refused("serve --tokens tokens.txt", "has no token: make one with --new-token");
+    bench.file("tokens.txt", "ada my-password\n");
+    refused("serve --tokens tokens.txt", "line 1 of the tokens");
+}
+
+#[test]
+fn the_description_is_printed_without_a_store() {
+    let bench = Bench::new();
+    let description: serde_json::Value =
+        serde_json::from_str(&bench.ok("serve --describe")).unwrap();
+    assert_eq!(description["openapi"], "3.1.0");
+    assert!(!bench.path().join("context.db").exists());
+}
+
+#[cfg(unix)]
+mod served {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpStream;
+    use std::process::{Child, Stdio};
+
+    use rustix::process::{Pid, Signal, kill_process};
+    use serde_json::{Value, json};
+
+    use crate::harness::{Bench, context, values};
+
+    /// A running service.
+    struct Served {
+        child: Child,
+        address: String,
+        token: Option<String>,
+    }
+
+    impl Served {
+        fn start(bench: &Bench, args: &[&str], token: Option<&str>) -> Self {
+            let args: Vec<_> = ["--json", "serve"].iter().chain(args).copied().collect();
+            let mut child = context(bench.path(), &args).stdout(Stdio::piped()).spawn().unwrap();
+            let mut line = String::new();
+            BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+            let record = values(&line).remove(0);
+            let address = record["url"].as_str().unwrap().strip_prefix("http://").unwrap();
+            Self { child, address: address.to_owned(), token: token.map(ToOwned::to_owned) }
+        }
+
+        /// Returns the status and the body of an answer.
+        fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+            let mut stream = TcpStream::connect(&self.address).unwrap();
+            let token = self.token.as_deref();
+            let token = token.map(|it| format!("authorization: Bearer {it}\r\n"));
+            let (body, token) = (body.to_string(), token.unwrap_or_default());
+            write!(
+                stream,
+                "{method} {path} HTTP/1.1\r\nhost: {}\r\n{token}content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                self.address,
+                body.len(),
+            )
+            .unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+            let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+            (status, serde_json::from_str(body).unwrap_or_default())
+        }
+
+        fn end(mut self, signal: Signal) -> Option<i32> {
+            kill_process(Pid::from_child(&self.child), signal).unwrap();
+            self.child.wait().unwrap().code()
+        }
+    }
+
+    fn say(text: &str) -> Value {
+        json!({"messages": [{"role": "user", "text": text}]})
+    }
+
+    #[test]
+    fn messages_of_programs_are_there_after_it_ended_however_it_ended() {
+        let bench = Bench::new();
+        for (at, signal) in [Signal::INT, Signal::TERM, Signal::KILL].into_iter().enumerate() {
+            let served = Served::start(&bench, &[], None);
+            let (status, answer) =
+                served.ask("POST", "/v1/chats/trip/messages", &say(&format!("m{at}")));
+            assert_eq!((status, &answer["branch"]), (200, &json!("main")), "{answer}");
+            let expected = (signal != Signal::KILL).then_some(0);
+            assert_eq!(served.end(signal), expected, "{signal:?}");
+        }
+        let log = bench.ok("log trip");
+        assert!(["m0", "m1", "m2"].iter().all(|text| log.contains(text)), "{log}");
+    }
+
+    #[test]
+    fn each_token_sees_the_chats_of_its_user() {
+        let bench = Bench::new();
+        let records = ["ada", "bob"]
+            .map(|user| bench.records(&format!("serve --new-token {user}")).remove(0));
+        let lines: Vec<_> = records.iter().map(|it| it["line"].as_str().unwrap()).collect();
+        bench.file("tokens.txt", lines.join("\n"));
+        let [ada, bob] = records.map(|record| record["token"].as_str().unwrap().to_owned());
+        let mut served = Served::start(&bench, &["--tokens", "tokens.txt"], Some(&ada));
+        assert_eq!(served.ask("POST", "/v1/chats/trip/messages", &say("Hi.")).0, 200);
+        served.token = Some(bob);
+        assert_eq!(served.ask("GET", "/v1/chats/trip", &json!({})).0, 404);
+        served.token = None;
+        assert_eq!(served.ask("GET", "/v1/chats/trip", &json!({})).0, 401);
+        assert_eq!(served.end(Signal::TERM), Some(0));
+        assert!(bench.ok("--user ada chats").contains("trip"));
+    }
+
+    #[test]
+    fn a_store_that_may_not_be_changed_is_read() {
+        let bench = Bench::with_sample();
+        let served = Served::start(&bench, &["--read-only"], None);
+        assert_eq!(served.ask("GET", "/v1/chats/notes/messages?limit=3", &json!({})).0, 200);
+        let (status, problem) = served.ask("POST", "/v1/chats/notes/messages", &say("Hi."));
+        assert_eq!(status, 403, "{problem}");
+        assert_eq!(served.end(Signal::INT), Some(0));
+    }
+}

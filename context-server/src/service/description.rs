@@ -1,0 +1,43 @@
+//! The OpenAPI description, apart from what the handlers say of themselves.
+
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "context",
+        description = "The context layer for LLM agents: chats with branches, turns, search, \
+            answer streams, memories, trajectories.\n\n\
+            A turn is made step by step. `POST /v1/chats/{chat}/turns` stores a question and returns \
+            the request for the model. The program sends it and posts the reply; the answer to that \
+            names tools to run, the next request, or the answer. No step depends on which process \
+            made the step before.\n\n\
+            Every write may be repeated after a lost reply: messages by `Idempotency-Key` or by their \
+            ids, turns by their id, chunks by their offset. Errors are problem details (RFC 9457).",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    tags(
+        (name = "chats", description = "Chats, their branches and checkpoints, and search"),
+        (name = "messages", description = "Messages of a branch"),
+        (name = "turns", description = "A question until its answer"),
+        (name = "streams", description = "Answers in flight"),
+        (name = "memory", description = "What is remembered of a user"),
+        (name = "trajectories", description = "What happened in a run"),
+        (name = "upkeep", description = "The store itself"),
+    ),
+    modifiers(&Token),
+    security(("token" = [])),
+)]
+pub(super) struct Description;
+
+struct Token;
+
+impl Modify for Token {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let components = openapi.components.get_or_insert_default();
+        let mut token = Http::new(HttpAuthScheme::Bearer);
+        token.description = Some("A token of the service's users, if it has any".to_owned());
+        components.add_security_scheme("token", SecurityScheme::Http(token));
+    }
+}
