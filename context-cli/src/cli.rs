@@ -13,9 +13,9 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::app::{App, Outcome};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff,
-    erase, export, fork, graph, import, log, memory, pin, prepare, prompt, redact, render, restore,
-    retain, rewind, search, serve, show, spill, streams, tokens, trajectory, ui, upgrade, vacuum,
-    verify, watch,
+    erase, export, fork, graph, import, log, mcp, memory, pin, prepare, prompt, redact, render,
+    restore, retain, rewind, search, serve, show, spill, streams, tokens, trajectory, ui, upgrade,
+    vacuum, verify, watch,
 };
 use crate::error::Failure;
 
@@ -97,6 +97,8 @@ pub(crate) enum Command {
     Ui(ui::Args),
     /// Serve chats to programs over HTTP
     Serve(serve::Args),
+    /// Give agents tools to search, read and change chats
+    Mcp(mcp::Args),
     /// List the chats
     Chats(chats::Args),
     /// List the messages of a branch
@@ -232,6 +234,7 @@ impl Command {
             Self::Watch(args) => watch::run(args, app).await,
             Self::Ui(args) => ui::run(args, app).await,
             Self::Serve(args) => serve::run(args, app).await,
+            Self::Mcp(args) => mcp::run(args, app).await,
             Self::Chats(args) => chats::run(args, app).await,
             Self::Log(args) => log::run(args, app).await,
             Self::Show(args) => show::run(args, app).await,

@@ -29,6 +29,7 @@ mod error;
 mod export;
 mod links;
 mod listen;
+mod mcp;
 mod operations;
 mod pages;
 mod router;
@@ -39,6 +40,7 @@ pub use access::Access;
 pub use error::OperationError;
 pub use export::{FirstView, HtmlExportError, HtmlExported, write_html};
 pub use links::chat_path;
+pub use mcp::McpServer;
 pub use operations::{
     Action, ActionDone, AnswerProgress, AppendConditions, AppendMessages, AppendedMessages,
     BeginTurn, BranchDifference, BranchLine, BranchState, BranchTree, BranchView, ChatChange,

@@ -16,6 +16,7 @@ mod json;
 mod keeping;
 mod lines;
 mod lossless;
+mod mcp;
 mod memory;
 mod models;
 mod older_servers;

@@ -119,6 +119,24 @@ pub struct ForgetMemory {
     pub id: String,
 }
 
+impl ForgetMemory {
+    /// Creates the request for a memory of a scope, which is named by its key.
+    pub fn named(scope: &str, id: impl Into<String>) -> Result<Self, OperationError> {
+        Ok(Self { scope: scope_of_key(scope)?, id: id.into() })
+    }
+}
+
+/// Returns the scope of a key.
+fn scope_of_key(key: &str) -> Result<MemoryScope, OperationError> {
+    type Parts = (String, Option<String>, Option<String>, Option<String>);
+    let (user, project, agent, session): Parts = serde_json::from_str(key)
+        .map_err(|_| OperationError::invalid("scope", "no scope has this name"))?;
+    let mut scope = MemoryScope::new(user);
+    (scope.project, scope.agent) = (project, agent);
+    scope.session = session.map(Into::into);
+    Ok(scope)
+}
+
 /// The outcome of forgetting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
@@ -142,6 +160,13 @@ pub struct RememberText {
     pub speaker: Option<String>,
     /// The session that the text is from. Default: `api`.
     pub session: Option<String>,
+}
+
+impl RememberText {
+    /// Creates the request for a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), speaker: None, session: None }
+    }
 }
 
 /// The outcome of remembering.
@@ -182,13 +207,8 @@ impl Operations {
     /// Returns a scope by its name in addresses. `None` for all scopes.
     fn named_scope(&self, key: Option<&str>) -> Result<Option<MemoryScope>, OperationError> {
         let Some(key) = key.filter(|key| !key.is_empty()) else { return Ok(None) };
-        type Parts = (String, Option<String>, Option<String>, Option<String>);
-        let (user, project, agent, session): Parts = serde_json::from_str(key)
-            .map_err(|_| OperationError::invalid("scope", "no scope has this name"))?;
-        self.check_owner(&user)?;
-        let mut scope = MemoryScope::new(user);
-        (scope.project, scope.agent) = (project, agent);
-        scope.session = session.map(Into::into);
+        let scope = scope_of_key(key)?;
+        self.check_owner(scope.user.as_str())?;
         Ok(Some(scope))
     }
 

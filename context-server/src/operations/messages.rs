@@ -56,6 +56,19 @@ impl StoredMessage {
     }
 }
 
+impl StoredMessage {
+    /// Returns the texts of the message: what was said, called and returned.
+    pub(crate) fn text(&self) -> String {
+        match serde_json::from_value::<Message>(self.body.clone()) {
+            Ok(message) => {
+                let parts = message.parts.iter().map(context_runtime::display::part);
+                parts.collect::<Vec<_>>().join("\n")
+            }
+            Err(_) => self.body.to_string(),
+        }
+    }
+}
+
 /// A part of a branch that is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -239,6 +252,22 @@ impl Operations {
         let node = found.into_iter().flatten().next();
         let node = node.ok_or_else(|| Error::not_found("message", "message", &id))?;
         Ok(StoredMessage::of(&node.node))
+    }
+
+    /// Returns the number of messages of a branch, boundaries included.
+    pub async fn branch_length(&self, chat: &str, branch: &str) -> Result<u64, OperationError> {
+        let chat = self.checked(chat)?;
+        let end = ChainEnd::Branch(BranchName::from(branch));
+        let newest = self.history().chain(&chat, &end, &Window::Last(1)).await?;
+        Ok(newest.skipped() + newest.len() as u64)
+    }
+
+    /// Returns the newest message of the active branch.
+    pub async fn newest_message(&self, chat: &str) -> Result<MessageId, OperationError> {
+        let (found, branches, _) = self.chat(chat).await?;
+        let active = branches.into_iter().find(|branch| branch.name == found.active);
+        let head = active.and_then(|branch| branch.head);
+        Ok(head.ok_or_else(|| Error::not_found("chat", "message of", chat))?)
     }
 
     /// Appends messages to a branch, in one commit. A chat that does not exist is created.

@@ -198,7 +198,8 @@ pub struct PreparedCall {
     pub body: Json,
     /// Headers that the body needs.
     pub headers: Vec<(String, String)>,
-    /// The number of the request within its call, from 1.
+    /// The number of the request within its call, from 1. Above 1, an earlier request was refused,
+    /// and the next step has the replies to both. At 1 a new call begins, with no reply so far.
     pub number: u32,
     /// The time to wait before sending, in milliseconds.
     pub wait_ms: u64,

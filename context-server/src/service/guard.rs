@@ -29,7 +29,8 @@ pub(super) struct Guard {
     rate: RateLimit,
     event_streams: usize,
     streams: Cache<UserId, Arc<Semaphore>>,
-    closing: watch::Receiver<bool>,
+    /// Held, so that routes go on after the service that made them is dropped.
+    closing: watch::Sender<bool>,
     pub(super) metrics: Metrics,
 }
 
@@ -69,7 +70,7 @@ impl Guard {
             rate: RateLimit::new(service.limits.requests_per_second),
             event_streams: service.limits.event_streams,
             streams: Cache::new(USERS),
-            closing: service.closing.subscribe(),
+            closing: service.closing.clone(),
             metrics: Metrics::new(),
         }
     }
@@ -101,7 +102,7 @@ impl Guard {
         }
         let new = || Arc::new(Semaphore::new(self.event_streams));
         let streams = self.streams.get_with_by_ref(operations.owner(), new);
-        Ok(Caller { operations, is_admin, streams, closing: self.closing.clone() })
+        Ok(Caller { operations, is_admin, streams, closing: self.closing.subscribe() })
     }
 }
 

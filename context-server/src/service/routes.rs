@@ -1,19 +1,20 @@
 //! The addresses, and the checks around them.
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{any, get};
 use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::guard::{Guard, guard};
+use super::guard::{Caller, Guard, guard};
 use super::input::refusal;
 use super::{Service, chats, events, memory, messages, streams, trajectories, turns, upkeep};
+use crate::mcp::answer_over_http;
 use crate::service::description::Description;
 
 /// Returns the routes with their description.
@@ -56,6 +57,7 @@ pub(super) fn router(service: &Service) -> Router {
     let limits = service.limits;
     let (guarded, _) = described().split_for_parts();
     let guarded = guarded
+        .route("/mcp", any(mcp))
         .layer(DefaultBodyLimit::max(limits.body))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, limits.answer))
         .layer(RequestBodyTimeoutLayer::new(limits.slowness))
@@ -72,6 +74,11 @@ pub(super) fn router(service: &Service) -> Router {
         .route("/healthz", get(async || "ok"))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
+}
+
+/// The tools of the Model Context Protocol.
+async fn mcp(caller: Caller, request: Request) -> Response {
+    answer_over_http(caller.operations, request).await
 }
 
 async fn no_such_path() -> Response {

@@ -7,6 +7,7 @@ mod access;
 #[path = "../../../context-secrets/tests/it/corpus.rs"]
 mod corpus;
 mod export;
+mod mcp;
 mod memory;
 mod pages;
 mod run;

@@ -250,3 +250,32 @@ async fn a_request_is_prepared_and_nothing_is_stored() {
     let none = json!({"settings": settings()});
     api.post("/v1/chats/nothing/prepare", none).await.problem(404);
 }
+
+/// A call of a tool that the service answers itself is followed by a new call.
+#[tokio::test]
+async fn a_tool_of_the_service_is_answered_without_the_program() {
+    let api = Api::new().await;
+    let counter = Arc::new(ModelCounter::for_model(MODEL));
+    let says = |request: &ModelRequest| {
+        let results = request.messages.iter().flat_map(|message| message.tool_results()).count();
+        match results {
+            0 => vec![AnswerPiece::call("read_messages", json!({"first": 1}))],
+            _ => vec![AnswerPiece::text("You asked for the weather.")],
+        }
+    };
+    let model = Simulator::new(provider("anthropic").unwrap(), counter)
+        .window(200_000)
+        .model(MODEL)
+        .behaviour(says);
+    let mut settings = settings();
+    settings["history_tools"] = json!(true);
+    let begin = json!({"settings": settings, "question": "What did I ask?", "id": "q-1"});
+    let asked = api.post("/v1/chats/trip/turns", begin).await.ok();
+    let path = "/v1/chats/trip/turns/q-1";
+    let step = json!({"settings": settings, "replies": [reply(&model, &asked)]});
+    let next = api.post(path, step).await.ok();
+    assert_eq!((&next["state"], &next["request"]["number"]), (&json!("call"), &json!(1)));
+    let step = json!({"settings": settings, "replies": [reply(&model, &next)]});
+    let done = api.post(path, step).await.ok();
+    assert_eq!(done["answer"]["text"], "You asked for the weather.");
+}

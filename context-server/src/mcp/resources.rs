@@ -1,0 +1,89 @@
+//! Chats and rounds as resources.
+
+use rmcp::model::{
+    ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate,
+};
+
+use super::answer::{Lines, time};
+use crate::operations::{MessageQuery, Operations, TrajectoryFormat};
+use crate::{OperationError, links};
+
+/// The scheme and the host of the addresses.
+const CHATS: &str = "context://chats/";
+
+pub(super) async fn list(
+    operations: &Operations,
+    after: Option<&str>,
+) -> Result<ListResourcesResult, ErrorData> {
+    let page = operations.chats(after).await.map_err(protocol_error)?;
+    let resources = page.chats.into_iter().map(|chat| {
+        let name = chat.title.unwrap_or_else(|| chat.chat.clone());
+        let about = format!("A conversation of {} messages", chat.messages);
+        Resource::new(uri(&chat.chat), name).with_description(about).with_mime_type("text/plain")
+    });
+    let mut result = ListResourcesResult::with_all_items(resources.collect());
+    result.next_cursor = page.next;
+    Ok(result)
+}
+
+pub(super) fn templates() -> ListResourceTemplatesResult {
+    let chat = ResourceTemplate::new(format!("{CHATS}{{chat}}"), "chat")
+        .with_description("The newest messages of a conversation")
+        .with_mime_type("text/plain");
+    let rounds = ResourceTemplate::new(format!("{CHATS}{{chat}}/rounds"), "rounds")
+        .with_description("The recorded run of a conversation as a Mermaid flow chart")
+        .with_mime_type("text/plain");
+    ListResourceTemplatesResult::with_all_items(vec![chat, rounds])
+}
+
+pub(super) async fn read(
+    operations: &Operations,
+    uri: &str,
+) -> Result<ReadResourceResult, ErrorData> {
+    let missing = || {
+        let data = serde_json::json!({"uri": uri});
+        ErrorData::resource_not_found("there is no such resource", Some(data))
+    };
+    let path = uri.strip_prefix(CHATS).ok_or_else(missing)?;
+    let (chat, rounds) = match path.strip_suffix("/rounds") {
+        Some(chat) => (chat, true),
+        None => (path, false),
+    };
+    let chat = links::decode(chat).filter(|_| !chat.contains('/')).ok_or_else(missing)?;
+    let read = match rounds {
+        true => run(operations, &chat).await,
+        false => messages(operations, &chat).await,
+    };
+    let text = read.map_err(|error| match error.status().as_u16() {
+        404 | 422 => missing(),
+        _ => protocol_error(error),
+    })?;
+    Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]))
+}
+
+async fn messages(operations: &Operations, chat: &str) -> Result<String, OperationError> {
+    let page = operations.messages(chat, &MessageQuery::default()).await?;
+    let mut lines = Lines::default();
+    for message in page.messages {
+        lines.add(&format!("{} · {} · {}", message.id, message.kind, time(message.created_at)));
+        message.text().lines().for_each(|line| lines.add(&format!("  {line}")));
+    }
+    Ok(lines.finish())
+}
+
+async fn run(operations: &Operations, chat: &str) -> Result<String, OperationError> {
+    let drawn = operations.trajectory(chat, TrajectoryFormat::Mermaid).await?;
+    let mut lines = Lines::default();
+    String::from_utf8_lossy(&drawn).lines().for_each(|line| lines.add(line));
+    Ok(lines.finish())
+}
+
+fn uri(chat: &str) -> String {
+    format!("{CHATS}{}", links::encode(chat))
+}
+
+/// Returns the error of a request that no other request would mend.
+fn protocol_error(error: OperationError) -> ErrorData {
+    ErrorData::internal_error(error.problem().detail, None)
+}
