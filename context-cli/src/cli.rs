@@ -44,7 +44,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted; writes
 are complete or not made.";
 
 /// The commands in groups, as the help lists them.
-const GROUPS: [(&str, &[&str]); 9] = [
+const GROUPS: [(&str, &[&str]); 10] = [
     (
         "Look at chats",
         &["ui", "chats", "log", "show", "prompt", "search", "graph", "spill", "streams"],
@@ -56,6 +56,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
     ("Remove", &["redact", "delete", "retain", "erase"]),
     ("Look after the store", &["verify", "vacuum", "backup", "upgrade"]),
+    ("For other programs", &["serve", "mcp"]),
     ("Other", &["completions", "help"]),
 ];
 

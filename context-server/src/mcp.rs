@@ -9,9 +9,9 @@ mod web;
 
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::model::{
-    ErrorData, Implementation, ListResourceTemplatesResult, ListResourcesResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig,
+    CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Implementation,
+    ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, tool_handler};
@@ -50,7 +50,11 @@ impl std::fmt::Debug for McpServer {
 #[tool_handler(router = self.tools)]
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_completions()
+            .build();
         let implementation = Implementation::new("context", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(capabilities)
             .with_server_info(implementation)
@@ -72,6 +76,21 @@ impl ServerHandler for McpServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         Ok(resources::templates())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let values = match &request.r#ref {
+            Reference::Resource(_) if request.argument.name == "chat" => {
+                resources::complete(&self.operations, &request.argument.value).await?
+            }
+            _ => Vec::new(),
+        };
+        let info = CompletionInfo::new(values);
+        Ok(CompleteResult::new(info.map_err(|error| ErrorData::internal_error(error, None))?))
     }
 
     async fn read_resource(

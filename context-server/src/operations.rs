@@ -21,6 +21,7 @@ mod search_calls;
 mod sent;
 mod streams;
 mod trajectories;
+mod turn_step;
 mod turns;
 mod upkeep;
 
@@ -40,7 +41,7 @@ pub use self::branch_view::{BranchView, Row, TurnHead};
 pub use self::changes::ChatVersion;
 use self::chats::KeptFacts;
 pub use self::chats::{
-    BranchState, ChatChange, ChatFacts, ChatHead, ChatPage, ChatState, CheckpointState,
+    BranchState, ChatChange, ChatFacts, ChatHead, ChatOverview, ChatPage, CheckpointState,
 };
 pub use self::graph::{BranchLine, BranchTree};
 pub use self::memory::{
@@ -51,7 +52,7 @@ pub use self::messages::{
     AppendConditions, AppendMessages, AppendedMessages, MessagePage, MessageQuery, NewMessage,
     StoredMessage,
 };
-pub use self::prepare::{PrepareRequest, PreparedRequest, RequestTokens};
+pub use self::prepare::{PrepareRequest, PreparedRequest, PreparedTokens};
 pub use self::prompt::{PromptFormat, PromptFragment, PromptTool, PromptView, SystemText};
 pub use self::provenance::ProvenanceView;
 pub use self::run::{
@@ -64,7 +65,7 @@ pub use self::sent::{SentAnswer, SentDifference, SentQuery};
 
 pub use self::streams::{EndOfStream, StreamProgress, WriteStream};
 pub use self::trajectories::{RoundLine, RoundPage, TrajectoryFormat};
-pub use self::turns::{
+pub use self::turn_step::{
     BeginTurn, ContinueTurn, ModelReply, PreparedCall, RequestedCall, StepAnswer, StepUsage,
     ToolDefinition, ToolOutcome, TurnSettings, TurnState, TurnStep,
 };

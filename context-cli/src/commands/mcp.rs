@@ -11,7 +11,7 @@ const EXAMPLES: &str = "\
 A client starts it. In the configuration of most of them:
 
   {\"mcpServers\": {\"context\": {\"command\": \"context\",
-    \"args\": [\"--store\", \"sqlite:/home/ada/context.db\", \"mcp\"]}}}
+    \"args\": [\"--store\", \"sqlite:/path/to/context.db\", \"mcp\"]}}}
 
 The agent then searches and reads earlier conversations, keeps memories, forks chats, sees what
 fills a window and compacts it. Tools: list_chats, search_history, read_messages, recall, remember,

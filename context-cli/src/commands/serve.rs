@@ -53,13 +53,16 @@ pub(crate) struct Args {
     #[arg(long)]
     read_only: bool,
     /// The largest body of a request in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "MIB", default_value_t = 32)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     max_body: u16,
     /// The requests that a user may make in a second
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// The connections of all users; further ones wait
-    #[arg(long, value_name = "N", default_value_t = 4_096, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 4_096)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     connections: u16,
     /// The seconds that open requests may take after Ctrl-C
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
@@ -203,7 +206,7 @@ fn new_token(user: &str, is_admin: bool, app: &mut App) -> Result<Outcome, Failu
         app.out.record(&NewTokenRecord { v: 1, token: &token, line: &line })?;
     } else {
         app.out.line(&line)?;
-        app.out.note(&format!("token: {token}"));
+        app.out.note(format_args!("token: {token}"));
         app.out.note("it is stored nowhere: keep it; the line belongs into the file of tokens");
     }
     Ok(Outcome::Success)

@@ -1,5 +1,7 @@
 //! `serve` answers programs until it is asked to end, and loses nothing that it acknowledged.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use crate::harness::Bench;
 
 #[test]
@@ -130,6 +132,64 @@ mod served {
         assert_eq!(served.ask("GET", "/v1/chats/trip", &json!({})).0, 401);
         assert_eq!(served.end(Signal::TERM), Some(0));
         assert!(bench.ok("--user ada chats").contains("trip"));
+    }
+
+    /// The commands of the page, as they stand there but for the port.
+    #[test]
+    fn the_commands_of_the_page_do_what_it_says() {
+        let page = include_str!("../../../docs/http.md");
+        let bench = Bench::new();
+        let served = Served::start(&bench, &[], None);
+        let mut blocks = page.split("```");
+        let mut ran = 0;
+        while let Some(block) = blocks.next() {
+            let Some(command) = block.strip_prefix("sh\n").filter(|it| it.starts_with("curl"))
+            else {
+                continue;
+            };
+            let command = command.replace("localhost:8080", &served.address);
+            let shell = std::process::Command::new("sh").arg("-c").arg(&command).output();
+            let output = shell.expect("there is a shell");
+            if output.status.code() == Some(127) {
+                eprintln!("there is no curl: the commands of docs/http.md are not run");
+                return;
+            }
+            let answer: Value = serde_json::from_slice(&output.stdout).expect(&command);
+            let _between = blocks.next();
+            let expected = blocks.next().and_then(|next| next.strip_prefix("json\n"));
+            match expected {
+                Some(expected) => {
+                    assert_eq!(answer, serde_json::from_str::<Value>(expected).unwrap());
+                }
+                None => assert!(answer["messages"].is_array(), "{command}: {answer}"),
+            }
+            ran += 1;
+        }
+        assert_eq!(ran, 2, "the page has two requests");
+        assert_eq!(served.end(Signal::INT), Some(0));
+    }
+
+    /// The program of the page and of `examples/http`.
+    #[test]
+    fn a_python_program_holds_a_conversation() {
+        let program = include_str!("../../../examples/http/turn.py");
+        let page = include_str!("../../../docs/http.md");
+        let shown = page.split("```python\n").nth(1).and_then(|it| it.split("```").next());
+        assert!(program.contains(shown.unwrap()), "the page shows a part of the program");
+        let bench = Bench::new();
+        let file = bench.file("turn.py", program);
+        let served = Served::start(&bench, &[], None);
+        let url = format!("http://{}", served.address);
+        let ran = std::process::Command::new("python3").arg(file).arg(url).output();
+        let Ok(ran) = ran else {
+            eprintln!("there is no python3: examples/http/turn.py is not run");
+            return;
+        };
+        let said = String::from_utf8_lossy(&ran.stdout);
+        let failed = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(said.trim(), "It is 18 °C (Lisbon) in Lisbon.", "{failed}");
+        assert_eq!(served.end(Signal::INT), Some(0));
+        assert!(bench.ok("log lisbon").contains("18 °C"), "tool results are stored");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Chats and rounds as resources.
 
 use rmcp::model::{
-    ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
-    ResourceContents, ResourceTemplate,
+    CompletionInfo, ErrorData, ListResourceTemplatesResult, ListResourcesResult,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
 
 use super::answer::{Lines, time};
@@ -35,6 +35,17 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
         .with_description("The recorded run of a conversation as a Mermaid flow chart")
         .with_mime_type("text/plain");
     ListResourceTemplatesResult::with_all_items(vec![chat, rounds])
+}
+
+/// Returns names of chats that begin so, newest activity first.
+pub(super) async fn complete(
+    operations: &Operations,
+    begun: &str,
+) -> Result<Vec<String>, ErrorData> {
+    let page = operations.chats(None).await.map_err(protocol_error)?;
+    let names = page.chats.into_iter().map(|chat| links::encode(&chat.chat));
+    let fitting = names.filter(|name| name.starts_with(begun));
+    Ok(fitting.take(CompletionInfo::MAX_VALUES).collect())
 }
 
 pub(super) async fn read(

@@ -70,7 +70,7 @@ pub struct ChatChange {
 /// A chat with its branches and checkpoints.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[non_exhaustive]
-pub struct ChatState {
+pub struct ChatOverview {
     /// The id.
     pub chat: String,
     /// The title, if it has one.
@@ -165,7 +165,7 @@ impl Operations {
     }
 
     /// Returns a chat with its branches and checkpoints.
-    pub async fn chat_with_branches(&self, chat: &str) -> Result<ChatState, OperationError> {
+    pub async fn chat_with_branches(&self, chat: &str) -> Result<ChatOverview, OperationError> {
         let (chat, branches, checkpoints) = self.chat(chat).await?;
         let branch = |branch: Branch| BranchState {
             name: branch.name.to_string(),
@@ -175,7 +175,7 @@ impl Operations {
             name: checkpoint.name.to_string(),
             message: checkpoint.message.to_string(),
         };
-        Ok(ChatState {
+        Ok(ChatOverview {
             chat: chat.chat.chat.to_string(),
             title: chat.title,
             metadata: chat.metadata,
@@ -192,16 +192,16 @@ impl Operations {
         &self,
         chat: &str,
         change: ChatChange,
-    ) -> Result<ChatState, OperationError> {
+    ) -> Result<ChatOverview, OperationError> {
         self.check_writable()?;
         let reference = self.checked(chat)?;
         self.create_missing(&reference).await?;
-        let mut patch = ChatPatch::default();
-        patch.title = match change.title {
+        let title = match change.title {
             None => TitleChange::Keep,
             Some(title) if title.is_empty() => TitleChange::Remove,
             Some(title) => TitleChange::Set(title),
         };
+        let mut patch = ChatPatch { title, ..ChatPatch::default() };
         for (key, value) in change.metadata {
             match value.is_null() {
                 true => patch.remove.push(key),

@@ -37,7 +37,7 @@ pub struct PreparedRequest {
     /// Headers that the body needs.
     pub headers: Vec<(String, String)>,
     /// The tokens of its parts.
-    pub tokens: RequestTokens,
+    pub tokens: PreparedTokens,
     /// The tokens of the window.
     pub window: Option<u64>,
     /// The tokens that are kept for the answer.
@@ -50,7 +50,7 @@ pub struct PreparedRequest {
 /// The tokens of a request by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
-pub struct RequestTokens {
+pub struct PreparedTokens {
     /// All of them.
     pub total: u64,
     /// The system prompt.
@@ -90,7 +90,7 @@ impl Operations {
         Ok(PreparedRequest {
             provider: agents.codec().name().to_owned(),
             headers: prepared.headers.iter().map(header).collect(),
-            tokens: RequestTokens {
+            tokens: PreparedTokens {
                 total: parts.total().tokens(),
                 system: parts.system.tokens(),
                 instructions: parts.instructions.tokens(),

@@ -10,7 +10,7 @@ use super::guard::Caller;
 use super::input::{Asked, Body};
 use crate::OperationError;
 use crate::error::Problem;
-use crate::operations::{Action, ActionDone, ChatChange, ChatPage, ChatState, SearchAnswer};
+use crate::operations::{Action, ActionDone, ChatChange, ChatOverview, ChatPage, SearchAnswer};
 
 pub(super) type Answer<T> = Result<Json<T>, OperationError>;
 
@@ -44,22 +44,22 @@ pub(super) async fn list(caller: Caller, Asked(page): Asked<After>) -> Answer<Ch
 /// Returns a chat with its branches and checkpoints.
 #[utoipa::path(get, path = "/chats/{chat}", tag = "chats", operation_id = "get_chat",
     params(("chat" = String, Path, description = "The chat")), responses(
-    (status = OK, body = ChatState), (status = "default", body = Problem, content_type = "application/problem+json")
+    (status = OK, body = ChatOverview), (status = "default", body = Problem, content_type = "application/problem+json")
 ))]
-pub(super) async fn get(caller: Caller, Path(chat): Path<String>) -> Answer<ChatState> {
+pub(super) async fn get(caller: Caller, Path(chat): Path<String>) -> Answer<ChatOverview> {
     Ok(Json(caller.chat_with_branches(&chat).await?))
 }
 
 /// Creates a chat unless it exists, and changes its title and metadata.
 #[utoipa::path(put, path = "/chats/{chat}", tag = "chats", operation_id = "put_chat",
     params(("chat" = String, Path, description = "The chat")), request_body = ChatChange, responses(
-    (status = OK, body = ChatState), (status = "default", body = Problem, content_type = "application/problem+json")
+    (status = OK, body = ChatOverview), (status = "default", body = Problem, content_type = "application/problem+json")
 ))]
 pub(super) async fn put(
     caller: Caller,
     Path(chat): Path<String>,
     Body(change): Body<ChatChange>,
-) -> Answer<ChatState> {
+) -> Answer<ChatOverview> {
     Ok(Json(caller.put_chat(&chat, change).await?))
 }
 

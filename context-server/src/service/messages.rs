@@ -64,11 +64,9 @@ pub(super) async fn append(
     headers: HeaderMap,
     Body(append): Body<AppendMessages>,
 ) -> Result<Response, OperationError> {
-    let mut conditions = AppendConditions::default();
-    conditions.key = header(&headers, "idempotency-key")?.map(ToOwned::to_owned);
-    if let Some(expected) = header(&headers, "if-match")? {
-        conditions.expected = Some(untagged(expected)?);
-    }
+    let key = header(&headers, "idempotency-key")?.map(ToOwned::to_owned);
+    let expected = header(&headers, "if-match")?.map(untagged).transpose()?;
+    let conditions = AppendConditions { expected, key };
     let appended = caller.append(&chat, append, conditions).await?;
     let tag = tag(Some(&appended.head));
     Ok(with_tag(Json(appended), tag))

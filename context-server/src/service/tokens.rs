@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 
 /// The tokens of the users of a service. Only their hashes are held.
 ///
-/// A file of tokens has a line for each: the user, `sha256:` and the hash in hexadecimal digits, and
-/// `admin` if the token may also check and vacuum the store. Empty lines and lines that begin with
-/// `#` are left out.
+/// A file of tokens has a line for each: the user, `sha256:` and the hash in hexadecimal digits,
+/// and `admin` if the token may also check and vacuum the store. Empty lines and lines that begin
+/// with `#` are left out.
 ///
 /// ```
 /// use context_server::Tokens;

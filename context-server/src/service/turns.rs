@@ -30,7 +30,8 @@ pub(super) async fn begin(
 /// Prepares the request that a chat would send next, and counts what fills its window. Stores
 /// nothing.
 #[utoipa::path(post, path = "/chats/{chat}/prepare", tag = "turns", operation_id = "prepare",
-    params(("chat" = String, Path, description = "The chat")), request_body = PrepareRequest, responses(
+    params(("chat" = String, Path, description = "The chat")),
+    request_body = PrepareRequest, responses(
     (status = OK, body = PreparedRequest), (status = "default", body = Problem, content_type = "application/problem+json")
 ))]
 pub(super) async fn prepare(

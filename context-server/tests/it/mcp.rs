@@ -156,6 +156,10 @@ async fn chats_and_runs_are_resources() {
     assert_eq!(listed["resources"][1]["uri"], "context://chats/trip");
     let templates = client.ask("resources/templates/list", json!({})).await.unwrap();
     assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "context://chats/{chat}");
+    let begun = json!({"ref": {"type": "ref/resource", "uri": "context://chats/{chat}"},
+        "argument": {"name": "chat", "value": "tr"}});
+    let completed = client.ask("completion/complete", begun).await.unwrap();
+    assert_eq!(completed["completion"]["values"], json!(["trip"]));
     let read = client.ask("resources/read", json!({"uri": "context://chats/trip"})).await.unwrap();
     let text = read["contents"][0]["text"].as_str().unwrap();
     assert!(text.contains("trip-1 · user") && text.contains("  Window or aisle?"), "{text}");

@@ -41,8 +41,8 @@ impl Turn<'_> {
     /// An answer and the results that arrived are stored and recorded first; calls without a result
     /// stay open. Returns what this part of the turn used and did.
     ///
-    /// For a program that cannot keep a turn in memory from a request to the model's reply: a server
-    /// of which each request may reach another process.
+    /// For a program that cannot keep a turn in memory from a request to the model's reply: a
+    /// server of which each request may reach another process.
     pub async fn suspend(mut self) -> Result<TurnReport, TurnError> {
         self.events_ended();
         if let Err(error) = self.save_arrived().await {

@@ -77,7 +77,7 @@ async fn a_request_that_has_begun_is_finished_and_events_end() {
     assert!(rest(&mut running.send(asked).await).await.ends_with("ok"), "both are being read");
     running.stop.send(()).unwrap();
     assert!(rest(&mut events).await.ends_with("0\r\n\r\n"), "the events end in order");
-    half.write_all(SAY[10..].as_bytes()).await.unwrap();
+    half.write_all(&SAY.as_bytes()[10..]).await.unwrap();
     let said = rest(&mut half).await;
     assert!(said.starts_with("HTTP/1.1 200") && said.contains("\"replayed\":false"), "{said}");
     running.served.await.unwrap().unwrap();

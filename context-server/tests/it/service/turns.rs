@@ -47,7 +47,8 @@ fn another(api: &Api) -> Api {
 fn reply(model: &Simulator, step: &Value) -> Value {
     assert_eq!(step["state"], "call", "{step}");
     let reply = model.send(&step["request"]["body"].to_string());
-    json!({"status": reply.status, "body": serde_json::from_str::<Value>(&reply.to_text()).unwrap()})
+    let body: Value = serde_json::from_str(&reply.to_text()).unwrap();
+    json!({"status": reply.status, "body": body})
 }
 
 #[tokio::test]
