@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 use crate::process::Verdict;
 use crate::workspace::Workspace;
 use crate::{
-    bench, ci, conformance, coverage, fuzz, layers, mutants, screenshots, semver, services, test,
-    tidy, tools, torture, vectors,
+    bench, ci, conformance, coverage, fuzz, layers, mutants, screenshots, semver, services, suites,
+    test, tidy, tools, torture, vectors,
 };
 
 /// The tasks of the workspace
@@ -49,6 +49,12 @@ enum Task {
     ///
     /// The last line of the output is `N passed, N failed, N skipped`.
     Vectors(vectors::Args),
+    /// Run the tests of a library that the workspace stands in for, unchanged, against it, for
+    /// example `suites rig`
+    ///
+    /// The suite comes from its registry. Servers are started as for `test`. The last line of the
+    /// output is `N passed, N failed, N skipped`.
+    Suites(suites::Args),
     /// Fuzz every parser of external input, for example `fuzz anthropic --minutes 2`
     ///
     /// libFuzzer drives the targets that take plain bytes. It needs a C++ compiler, but no nightly
@@ -93,6 +99,7 @@ pub fn run(cli: Cli) -> Result<Verdict> {
         Task::Test(args) => test::run(&workspace()?, &args),
         Task::Conformance(args) => conformance::run(&args, None),
         Task::Vectors(args) => vectors::run(&workspace()?, &args),
+        Task::Suites(args) => suites::run(&workspace()?, &args),
         Task::Fuzz(args) => fuzz::run(&workspace()?, &args),
         Task::Torture(args) => torture::run(&workspace()?, &args),
         Task::Semver(args) => semver::run(&workspace()?, &args),

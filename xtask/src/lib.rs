@@ -26,6 +26,7 @@ mod screenshots;
 mod semver;
 mod services;
 pub mod source;
+mod suites;
 mod test;
 pub mod tidy;
 mod tools;
