@@ -3,6 +3,7 @@
 //! A suite is installed from its registry into `target/suites/NAME`, and is not changed: only the
 //! implementation under test is exchanged. Each module below knows one suite; this one counts.
 
+mod adk;
 mod outcome;
 mod rig;
 mod rust_tests;
@@ -31,6 +32,8 @@ pub(crate) struct Args {
 /// The systems whose suites are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Suite {
+    /// The tests of adk-session that are about a session service
+    Adk,
     /// The contract suite for session stores of rig-memory
     Rig,
 }
@@ -52,6 +55,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         tests: args.tests.as_deref(),
     };
     let outcome: Outcome = match args.suite {
+        Suite::Adk => adk::run(&run)?,
         Suite::Rig => rig::run(&run)?,
     };
     Ok(outcome.print())

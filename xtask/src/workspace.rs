@@ -81,6 +81,11 @@ impl Workspace {
         self.crates().into_iter().find(|package| *package.name == name)
     }
 
+    /// Returns a package that the workspace is or depends on, in any version.
+    pub(crate) fn package(&self, name: &str) -> Option<&Package> {
+        self.metadata.packages.iter().find(|package| *package.name == name)
+    }
+
     /// Whether a crate has a target of this kind and name.
     pub(crate) fn has_target(&self, krate: &str, kind: &str, name: &str) -> bool {
         self.krate(krate).is_some_and(|package| targets(package, kind).contains(name))

@@ -41,8 +41,8 @@
 //!
 //! Reading and appending cost one read of the chain, since rig compares the length of the log.
 //!
-//! Files, such as the images of messages, are blobs of the chat [`FILES`], which all logs of the user
-//! share. A store without blobs keeps logs but no files.
+//! Files, such as the images of messages, are blobs of the chat [`FILES`], which all logs of the
+//! user share. A store without blobs keeps logs but no files.
 //!
 //! # Messages
 //!

@@ -1,4 +1,5 @@
 //! The example is run, and what it prints is compared.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::Command;
 

@@ -14,6 +14,14 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// Adds the outcome of a part of the suite.
+    pub(super) fn add(&mut self, part: &str, other: Self) {
+        self.passed += other.passed;
+        self.failed.extend(other.failed.into_iter().map(|test| format!("{test} on {part}")));
+        let skipped = other.skipped.into_iter();
+        self.skipped.extend(skipped.map(|(test, reason)| (format!("{test} on {part}"), reason)));
+    }
+
     /// Prints the tests that failed and were skipped, and the counts on the last line. A suite of
     /// which no test ran has not passed.
     pub(super) fn print(&self) -> Verdict {
