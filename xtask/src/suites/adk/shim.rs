@@ -1,9 +1,9 @@
 //! adk-session, in which the services are those of the context layer.
 
-use adk_core::Result;
+use adk_core::{AdkError, Result};
 use async_trait::async_trait;
 use context_adk::AdkSessions;
-use context_runtime::{IdGenerator, Uuid7Ids};
+use context_runtime::{Error, IdGenerator, Uuid7Ids};
 use tokio::sync::OnceCell;
 
 pub use real::*;
@@ -34,7 +34,7 @@ impl Service {
     async fn sessions(&self) -> Result<&AdkSessions> {
         let open = async || {
             let store = context_runtime::open(&self.url).await;
-            let failed = |error: context_runtime::Error| adk_core::AdkError::session(error.to_string());
+            let failed = |error: Error| AdkError::session(error.to_string());
             store.map(AdkSessions::new).map_err(failed)
         };
         self.sessions.get_or_try_init(open).await
