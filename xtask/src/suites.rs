@@ -29,9 +29,16 @@ pub(crate) struct Args {
     tests: Option<String>,
 }
 
+impl Args {
+    /// Runs the whole suite, as it is installed.
+    pub(crate) fn whole(suite: Suite) -> Self {
+        Self { suite, path: None, tests: None }
+    }
+}
+
 /// The systems whose suites are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Suite {
+pub(crate) enum Suite {
     /// The tests of adk-session that are about a session service
     Adk,
     /// The contract suite for session stores of rig-memory

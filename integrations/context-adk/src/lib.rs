@@ -2,7 +2,7 @@
 //!
 //! [`AdkSessions`] is an `adk_session::SessionService`. Each session is a chat of its user, and each
 //! event a message of that chat. So the inspector, search, the command and branches work on the
-//! conversations of an ADK agent, in SQLite, PostgreSQL, Redis or memory.
+//! conversations of an ADK agent, in SQLite, PostgreSQL, Redis (which has no search) or memory.
 //!
 //! ```
 //! use std::collections::HashMap;

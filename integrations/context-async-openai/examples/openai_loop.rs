@@ -1,5 +1,6 @@
 //! A loop with the types of async-openai: the context layer prepares each request, async-openai's
-//! client would send it, and the answer is stored. The answers are scripted, so it needs no network.
+//! client would send it, and the answer is stored. The answers are scripted, so it needs no
+//! network.
 #![allow(clippy::print_stdout, reason = "it shows what happens")]
 
 use std::error::Error;

@@ -21,3 +21,8 @@ pub(crate) fn of_store(error: Error) -> io::Error {
     };
     io::Error::new(kind, error)
 }
+
+/// Returns the error for stored content that cannot be read.
+pub(crate) fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}

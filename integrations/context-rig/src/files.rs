@@ -9,7 +9,7 @@ use context_runtime::store::{
 use context_runtime::{BranchName, ChatRef, Message, MessageId, Role};
 use serde::{Deserialize, Serialize};
 
-use crate::error::of_store;
+use crate::error::{invalid, of_store};
 use crate::store::{FILES, RigStore};
 
 /// The metadata key of the message that stands for a file.
@@ -89,8 +89,4 @@ impl RigStore {
 /// Returns the id of the message that stands for a file. A name may be longer than an id.
 fn id_of(name: &str) -> MessageId {
     MessageId::from(BlobId::of(name.as_bytes()).to_string())
-}
-
-fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
 }

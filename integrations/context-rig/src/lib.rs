@@ -4,7 +4,8 @@
 //! A [`RigStore`] is a `rig_memory::AsyncStore`. Give it to `AgentBuilder::memory`, or to
 //! `load_async` and `save_async`. Each log of rig is a chat of one user, under the log's name, and
 //! each message of rig is a message of that chat. So the inspector, search, the command, branches
-//! and compaction work on the conversations of a rig agent, in SQLite, PostgreSQL, Redis or memory.
+//! and compaction work on the conversations of a rig agent, in SQLite, PostgreSQL, Redis (which has
+//! no search) or memory.
 //!
 //! ```
 //! use context_rig::RigStore;

@@ -1,16 +1,19 @@
 //! A log, as the messages on a branch make it.
 
 use std::collections::HashMap;
+use std::io;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use context_runtime::compaction::shown;
-use context_runtime::store::{Chain, Node, NodeKind, StoredBoundary};
+use context_runtime::store::{Chain, Node, StoredBoundary};
 use context_runtime::{BranchName, ChatRef, Message, MessageId, Part};
+use rig_core::message::Message as RigMessage;
 use rig_memory::FORMAT;
 use serde_json::{Map, Value, json};
 
 use crate::convert::to_rig;
+use crate::error::invalid;
 use crate::record::{Entry, Kept, LOG, Place, Push, Stamp};
 
 /// The branch whose logs have the lineage that rig gave them.
@@ -23,8 +26,9 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Makes the log of a branch.
-    pub(crate) fn of(chat: &ChatRef, branch: &BranchName, chain: &Chain) -> Self {
+    /// Makes the log of a branch. Fails if a message of it cannot be read, so that no log is
+    /// silently shorter than it was.
+    pub(crate) fn of(chat: &ChatRef, branch: &BranchName, chain: &Chain) -> io::Result<Self> {
         let mut writer = Writer {
             name: chat.chat.as_str(),
             branch: branch.as_str(),
@@ -36,16 +40,16 @@ impl Log {
         };
         let start = match StoredBoundary::in_force(chain) {
             Some((position, _)) => {
-                writer.window(chain, position);
+                writer.window(chain, position)?;
                 position + 1
             }
             None => 0,
         };
         for node in chain.iter().skip(start) {
-            writer.node(node);
+            writer.node(node)?;
         }
         writer.close();
-        Self { bytes: writer.bytes, head: chain.head().cloned() }
+        Ok(Self { bytes: writer.bytes, head: chain.head().cloned() })
     }
 }
 
@@ -66,38 +70,38 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Writes the messages that a compaction shows, as one log that begins with them.
-    fn window(&mut self, chain: &Chain, position: usize) {
-        let Some(boundary) = chain.get(position) else { return };
+    fn window(&mut self, chain: &Chain, position: usize) -> io::Result<()> {
+        let Some(boundary) = chain.get(position) else { return Ok(()) };
         self.header(&boundary.id, boundary);
         let front = shown(&chain.prefix(position + 1));
-        for message in front.iter().map(|shown| &shown.node).filter(|node| node.is_shown()) {
-            self.foreign(message);
-        }
+        let mut shown = front.iter().map(|shown| &shown.node).filter(|node| node.is_shown());
+        shown.try_for_each(|message| self.foreign(message))
     }
 
-    fn node(&mut self, node: &Node) {
-        if !matches!(node.kind, NodeKind::Message(_)) {
-            return;
+    fn node(&mut self, node: &Node) -> io::Result<()> {
+        if node.role().is_none() {
+            return Ok(());
         }
-        let Ok(message) = node.message() else { return };
-        let kept = message.metadata.get(LOG).and_then(|kept| kept.parse::<Kept>().ok());
-        match kept {
-            Some(Kept::Entry(place)) => self.entry(message, place, node),
+        let message = node.message().map_err(invalid)?;
+        let kept = message.metadata.get(LOG).map(|kept| kept.parse::<Kept>().map_err(invalid));
+        match kept.transpose()? {
+            Some(Kept::Entry(place)) => self.entry(message, place, node)?,
             Some(Kept::Text(text)) => self.text(text.as_bytes()),
-            Some(Kept::Bytes(bytes)) => self.text(&STANDARD.decode(bytes).unwrap_or_default()),
+            Some(Kept::Bytes(bytes)) => self.text(&STANDARD.decode(bytes).map_err(invalid)?),
             Some(Kept::InText) => {}
             Some(Kept::Restart) => {
                 (self.open, self.next, self.next_id) = (None, Stamp::default(), 0);
                 self.bytes.clear();
             }
-            None if node.is_shown() => self.foreign(node),
+            None if node.is_shown() => self.foreign(node)?,
             None => {}
         }
+        Ok(())
     }
 
     /// Writes an entry of rig into its record.
-    fn entry(&mut self, message: &Message, place: Place, node: &Node) {
-        let Some(message) = self.message(message) else { return };
+    fn entry(&mut self, message: &Message, place: Place, node: &Node) -> io::Result<()> {
+        let message = self.message(message)?;
         if self.open.as_ref().is_none_or(|open| open.stamp != place.record) {
             self.close();
             if self.bytes.is_empty() {
@@ -110,32 +114,32 @@ impl Writer<'_> {
         if let Some(open) = &mut self.open {
             open.entries.push(Entry { message, author, id, made });
         }
+        Ok(())
     }
 
     /// Writes a message of another program as a record of its own.
-    fn foreign(&mut self, node: &Node) {
+    fn foreign(&mut self, node: &Node) -> io::Result<()> {
         self.close();
         if self.bytes.is_empty() {
             self.header(&node.id, node);
         }
-        let Some(message) = node.message().ok().and_then(|message| self.message(message)) else {
-            return;
-        };
+        let message = self.message(node.message().map_err(invalid)?)?;
         let stamp = Stamp { t: millis(node), ..self.next.clone() };
         let entry = Entry { message, author: None, id: Some(self.next_id), made: None };
         self.next_id = self.next_id.saturating_add(1);
         self.open = Some(Push::new(stamp, vec![entry]));
         self.close();
+        Ok(())
     }
 
     /// Converts a message. Results that do not name their tool get the name from its call.
-    fn message(&mut self, message: &Message) -> Option<rig_core::message::Message> {
+    fn message(&mut self, message: &Message) -> io::Result<RigMessage> {
         for call in message.tool_calls() {
             self.tools.insert(call.id.clone(), call.name.clone());
         }
         let is_unnamed = |part: &Part| matches!(part, Part::ToolResult(r) if r.name.is_none());
         if !message.parts.iter().any(is_unnamed) {
-            return to_rig(message).ok();
+            return to_rig(message).map_err(invalid);
         }
         let mut named = message.clone();
         for part in &mut named.parts {
@@ -143,7 +147,7 @@ impl Writer<'_> {
                 result.name = result.name.take().or(self.tools.get(&result.call_id).cloned());
             }
         }
-        to_rig(&named).ok()
+        to_rig(&named).map_err(invalid)
     }
 
     /// Writes text of rig. The header of a branch beside the first has a lineage of its own.
@@ -189,6 +193,7 @@ impl Writer<'_> {
     /// Ends the record that is being rebuilt.
     fn close(&mut self) {
         let Some(push) = self.open.take() else { return };
+        // Messages that were read from JSON can be written as JSON.
         self.bytes.extend(push.line().unwrap_or_default());
         self.next.seq = push.stamp.seq.saturating_add(1);
         self.next.n = push.stamp.n.saturating_add(1);

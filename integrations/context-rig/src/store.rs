@@ -60,7 +60,7 @@ impl RigStore {
         let Some(found) = history.chat(chat).await.map_err(of_store)? else { return Ok(None) };
         let end = ChainEnd::Branch(found.active.clone());
         let chain = history.chain(chat, &end, &Window::Whole).await.map_err(of_store)?;
-        let log = Log::of(chat, &found.active, &chain);
+        let log = Log::of(chat, &found.active, &chain)?;
         Ok(Some((found.active, log)))
     }
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use context_rig::RigStore;
 use context_runtime::compaction::{BoundaryKind, Edit, HistoryView, Plan};
-use context_runtime::store::{ChainEnd, Node, SearchQuery, Window};
+use context_runtime::fragments::Encoded;
+use context_runtime::store::{ChainEnd, Commit, Node, SearchQuery, Target, Window};
 use context_runtime::tokens::ModelTable;
-use context_runtime::{ContextEngine, Role, Store, assistant, user};
+use context_runtime::{ChatRef, ContextEngine, Role, Store, Timestamp, assistant, user};
 use rig_core::message::Message;
 use rig_memory::{AsyncStore, SessionError, load_async, save_async};
+use serde_json::json;
 
 const LOG: &str = "lisbon";
 
@@ -101,6 +103,45 @@ async fn rig_continues_on_the_branch_that_is_active() {
 }
 
 #[tokio::test]
+async fn an_image_becomes_a_blob_that_the_logs_of_a_user_share() {
+    let (store, memory) = memory().await;
+    let image = json!({
+        "role": "user",
+        "content": [
+            {"type": "image", "data": {"type": "base64", "value": "QUJD"}, "media_type": "png"},
+        ],
+    });
+    let image: Message = serde_json::from_value(image).unwrap();
+    for log in ["lisbon", "porto"] {
+        let mut conversation = load_async(&memory, log).await.unwrap();
+        conversation.push(image.clone());
+        save_async(&memory, log, &mut conversation).await.unwrap();
+        assert_eq!(*load_async(&memory, log).await.unwrap().messages()[0], image);
+    }
+    let files = ChatRef::new("ada", context_rig::FILES);
+    let blobs = store.blobs().unwrap().blobs(&files, 10, None).await.unwrap().items;
+    assert_eq!(blobs.iter().map(|blob| blob.bytes).collect::<Vec<_>>(), [3]);
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_read_is_an_error_and_no_gap() {
+    let (store, memory) = memory().await;
+    say(&memory, "Two tickets to Lisbon.", "Window or aisle?").await;
+    let chat = ChatRef::new("ada", LOG);
+    let end = ChainEnd::Branch("main".into());
+    let chain = store.history().chain(&chat, &end, &Window::Whole).await.unwrap();
+    let kind = chain.last().unwrap().kind;
+    let body = Encoded::new("message", 99, "of a later version");
+    let node = Node::from_encoded("later".into(), kind, Timestamp::default(), body);
+    let target = Target::Extend { branch: "main".into(), expected: chain.head().cloned() };
+    let commit = Commit::new(chat, target, Timestamp::default());
+    let commit = Commit { nodes: vec![Arc::new(node)], ..commit };
+    let _ = store.history().commit(commit).await.unwrap();
+    let refused = memory.read_log_async(LOG).await.unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::InvalidData);
+}
+
+#[tokio::test]
 async fn a_record_that_is_no_message_is_kept_and_shown_to_nobody() {
     let (store, memory) = memory().await;
     let lines = b"{\"seq\":0,\"n\":0,\"t\":5,\"type\":\"retired\"}\nno JSON \xff\n";
@@ -113,14 +154,35 @@ async fn a_record_that_is_no_message_is_kept_and_shown_to_nobody() {
 async fn a_log_is_rebuilt_from_its_messages() {
     let (store, memory) = memory().await;
     say(&memory, "Two tickets to Lisbon.", "Window or aisle?").await;
-    let chat = engine(&store).await;
+    let call = json!([
+        {"role": "assistant", "content": [
+            {"type": "reasoning", "text": "Trains first."},
+            {"type": "toolcall", "id": {"provider": "call_1"}, "function": {
+                "name": "trains", "arguments": {"to": "Lisbon", "from": "Faro", "price": 1.5},
+            }},
+        ]},
+        {"role": "user", "content": [{
+            "type": "toolresult",
+            "call": {"provider": "call_1"},
+            "name": "trains",
+            "content": [{"type": "json", "value": {"b": 1, "a": [10.0]}}],
+        }]},
+    ]);
+    let call: Vec<Message> = serde_json::from_value(call).unwrap();
+    let mut conversation = load_async(&memory, LOG).await.unwrap();
+    conversation.extend(call);
+    save_async(&memory, LOG, &mut conversation).await.unwrap();
+    assert_eq!(load_async(&memory, LOG).await.unwrap(), conversation);
+
+    let chat = ChatRef::new("ada", LOG);
     let end = ChainEnd::Branch("main".into());
-    let chain = store.history().chain(chat.chat_ref(), &end, &Window::Whole).await.unwrap();
-    let bodies: Vec<_> =
-        chain.iter().map(|n| String::from_utf8_lossy(n.body().bytes()).into_owned()).collect();
-    let texts = bodies.iter().filter(|body| body.contains("Two tickets")).collect::<Vec<_>>();
-    assert_eq!(texts.len(), 1, "the text is stored once: {bodies:?}");
-    assert_eq!(texts[0].matches("Two tickets").count(), 1, "{texts:?}");
+    let chain = store.history().chain(&chat, &end, &Window::Whole).await.unwrap();
+    let body = |node: &Arc<Node>| String::from_utf8_lossy(node.body().bytes()).into_owned();
+    let bodies: Vec<_> = chain.iter().map(body).collect();
+    assert_eq!(bodies.len(), 5, "a header and four messages: {bodies:?}");
+    let as_text = bodies.iter().filter(|body| body.contains(r#""rig_log":{"text""#));
+    assert_eq!(as_text.count(), 1, "the header alone is text: {bodies:?}");
+    assert_eq!(bodies[1].matches("Two tickets").count(), 1, "no text is stored twice");
 }
 
 #[tokio::test]
