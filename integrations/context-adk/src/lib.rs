@@ -57,10 +57,12 @@
 //!
 //! # Limits
 //!
-//! App and session together have at most 500 bytes; so does a user. The state of a scope has at
-//! most 1 MiB. Getting or listing a session reads its whole branch, since the state follows from
-//! the events. Erasing a user with the context layer leaves the ids of the user's sessions in the
-//! directory; `delete` and `delete_all_sessions` remove them.
+//! * An append gives up, with `session.busy`, after 64 other events came first.
+//! * App and session together have at most 500 bytes; so does a user. The state of a scope has at
+//!   most 1 MiB.
+//! * Getting or listing a session reads its whole branch, since the state follows from the events.
+//! * Erasing a user with the context layer leaves the ids of the user's sessions in the directory.
+//!   `delete` and `delete_all_sessions` remove them.
 
 mod convert;
 mod directory;

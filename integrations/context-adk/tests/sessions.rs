@@ -214,3 +214,33 @@ async fn apps_users_and_sessions_are_kept_apart_whatever_their_names() {
     };
     assert_eq!(sessions.create(again).await.err().unwrap().code, "session.exists");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_are_appended_at_once_are_all_stored() {
+    const EACH: usize = 12;
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("adk.db").display());
+    let mut writers = Vec::new();
+    for writer in 0..2 {
+        let sessions = AdkSessions::new(context_runtime::open(&url).await.unwrap());
+        if writer == 0 {
+            create(&sessions, "trips", "ada", "lisbon", json!({})).await;
+        }
+        writers.push(sessions);
+    }
+    let mut appends = Vec::new();
+    for number in 0..EACH {
+        for (writer, sessions) in writers.iter().cloned().enumerate() {
+            appends.push(tokio::spawn(async move {
+                let mut event = event("user", text("Hello."));
+                event.actions.state_delta.insert(format!("{writer}-{number}"), json!(true));
+                sessions.append_event("lisbon", event).await
+            }));
+        }
+    }
+    for append in appends {
+        append.await.unwrap().unwrap();
+    }
+    let read = get(&writers[0], "trips", "ada", "lisbon").await;
+    assert_eq!((read.events().len(), read.state().all().len()), (2 * EACH, 2 * EACH));
+}

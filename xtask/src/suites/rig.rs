@@ -1,6 +1,6 @@
 //! The contract suite for session stores, which rig-memory has behind a feature.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::Run;
 use super::outcome::Outcome;
@@ -17,6 +17,7 @@ const OF_SERVERS: [(&str, &str); 2] = [
 
 /// Runs `rig_memory::conformance::check_store` on every backend.
 pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
+    ensure!(run.path.is_none(), "the suite is a part of rig-memory, which cargo installs");
     let services = Services::start(&Need::servers(), false)?;
     let addresses = services.environment();
     let has = |variable: &str| addresses.iter().any(|(name, _)| *name == variable);
@@ -40,8 +41,8 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
 /// Returns a call of `cargo test` in the workspace of the adapters.
 ///
 /// rig says that it needs a newer compiler than the workspace does, and builds with the older one.
-pub(super) fn integrations(run: &Run<'_>) -> Cargo {
-    let folder = run.path.clone().unwrap_or_else(|| run.workspace.root().join("integrations"));
+fn integrations(run: &Run<'_>) -> Cargo {
+    let folder = run.workspace.root().join("integrations");
     Cargo::building_into(run.workspace.target_folder(), &folder, "test").args([
         "--locked",
         "--ignore-rust-version",
