@@ -38,7 +38,10 @@ const SKIPPED: [(&str, &str); 9] = [
     ("error_variant_property_tests", "it tests the errors of adk-core, and no service"),
     ("event_ordering_property_tests", "it tests a sort of its own, and no service"),
     ("state_utils_property_tests", "it tests functions of adk-session, and no service"),
-    ("sqlite_tests", "it writes into the tables of adk-session's SQLite service"),
+    (
+        "sqlite_tests",
+        "one of its tests needs the tables of adk-session's SQLite service to compile",
+    ),
     ("migration_practical_test", "it tests the migrations of adk-session's SQLite service"),
     ("redis_keys_property_tests", "it tests the keys of adk-session's Redis service"),
     ("redis_isolation_tests", "it configures adk-session's Redis service"),
