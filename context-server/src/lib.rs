@@ -1,9 +1,11 @@
-//! The inspector: a page on which a person sees what an agent did, what it was sent, what was cut
-//! and why, and what it cost; and the HTTP API that the page uses.
+//! Three faces of one set of operations over a store: the inspector, a page on which a person sees
+//! what an agent did, what it was sent, what was cut and why, and what it cost; the HTTP API for
+//! programs in other languages; and the tools of the Model Context Protocol for other agents.
 //!
 //! [`Operations`] are typed requests and answers over the chats of one user in any store. [`router`]
 //! serves them as pages and JSON, to be mounted into a program's own axum application beside a
 //! running agent. [`Server`] serves them on a port of this machine, as `context ui` does.
+//! [`Service`] is the HTTP API, as `context serve` opens it, and [`McpServer`] has the tools.
 //!
 //! ```
 //! use context_runtime::Agents;
