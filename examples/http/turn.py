@@ -64,12 +64,13 @@ def turn(api, chat, question, settings, ask_model, run_tool):
 def ask_model(body):
     """Stands for a provider: it asks for the weather, and then tells it."""
     last = body["messages"][-1]["content"]
-    result = next((part for part in last if part["type"] == "tool_result"), None)
-    if result is None:
+    parts = last if isinstance(last, list) else []
+    results = [part for part in parts if part["type"] == "tool_result"]
+    if not results:
         call = {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Lisbon"}}
         content, reason = [call], "tool_use"
     else:
-        content = [{"type": "text", "text": f"It is {result['content'][0]['text']} in Lisbon."}]
+        content = [{"type": "text", "text": f"It is {results[0]['content']} in Lisbon."}]
         reason = "end_turn"
     answer = {
         "id": "m1",
