@@ -8,9 +8,9 @@ use std::sync::Arc;
 use context_runtime::store::RoundQuery;
 use context_runtime::trajectory::RoundState;
 use context_runtime::{
-    AgentChat, Agents, CallOptions, CallRequest, Error, Fragment, FunctionTool, INCOMPLETE,
-    Message, Metadata, Part, Role, StoredTurn, ToolCall, ToolResult, Turn, TurnBuilder, limits,
-    provider, role,
+    AgentChat, Agents, CallOptions, CallRequest, ChatRef, Error, ErrorKind, Fragment, FunctionTool,
+    INCOMPLETE, Message, MessageId, Metadata, Part, Role, StoredTurn, ToolCall, ToolResult, Turn,
+    TurnBuilder, limits, provider, role,
 };
 
 use super::Operations;
@@ -53,6 +53,11 @@ impl Operations {
         };
         if let Some(answered) = self.answered_step(&mut handle, begun.as_ref()).await? {
             return Ok(answered);
+        }
+        if begun.is_none()
+            && let Some(id) = &begin.id
+        {
+            self.check_new(&self.checked(chat)?, id).await?;
         }
         let builder = if begun.is_some() {
             handle.resume()
@@ -174,6 +179,17 @@ impl Operations {
         let Some(rounds) = self.store.trajectories() else { return Ok(false) };
         let newest = rounds.rounds(&RoundQuery::of_agent(handle.agent()).limit(1)).await?;
         Ok(newest.items.first().is_some_and(|head| head.state == RoundState::Open))
+    }
+
+    /// Refuses an id that a message of the chat has: a turn that others have followed since cannot
+    /// begin again.
+    async fn check_new(&self, chat: &ChatRef, id: &str) -> Result<(), OperationError> {
+        let stored = self.history().messages(chat, &[MessageId::from(id)]).await?;
+        if stored.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let text = "a message of the chat has this id, and it is not the newest question";
+        Err(Error::new(ErrorKind::Conflict, "turn", text).with("id", id).into())
     }
 
     /// Opens a chat with the parts that the settings name.

@@ -280,3 +280,17 @@ async fn a_tool_of_the_service_is_answered_without_the_program() {
     let done = api.post(path, step).await.ok();
     assert_eq!(done["answer"]["text"], "You asked for the weather.");
 }
+
+/// A begin whose answer was lost long ago does not rewrite what came after it.
+#[tokio::test]
+async fn a_turn_that_others_have_followed_does_not_begin_again() {
+    let api = Api::new().await;
+    let first = json!({"settings": settings(), "question": "Weather?", "id": "q-1"});
+    api.post("/v1/chats/trip/turns", first.clone()).await.ok();
+    let second = json!({"settings": settings(), "question": "And trains?", "id": "q-2"});
+    api.post("/v1/chats/trip/turns", second).await.ok();
+    let again = api.post("/v1/chats/trip/turns", first).await;
+    assert!(again.problem(409).contains("not the newest question"), "{}", again.text);
+    let chat = api.get("/v1/chats/trip").await.ok();
+    assert_eq!(chat["branches"], json!([{"name": "main", "head": "q-2"}]));
+}
