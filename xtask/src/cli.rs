@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 use crate::process::Verdict;
 use crate::workspace::Workspace;
 use crate::{
-    bench, ci, conformance, coverage, fuzz, layers, mutants, screenshots, semver, services, suites,
-    test, tidy, tools, torture, vectors,
+    bench, ci, conformance, coverage, fuzz, layers, mutants, python, screenshots, semver, services,
+    suites, test, tidy, tools, torture, vectors,
 };
 
 /// The tasks of the workspace
@@ -49,6 +49,11 @@ enum Task {
     ///
     /// The last line of the output is `N passed, N failed, N skipped`.
     Vectors(vectors::Args),
+    /// Build the wheel of bindings/python and run its tests, for example `python -- -k sessions`
+    ///
+    /// Arguments are passed to pytest. The environment is made below the target folder, from
+    /// packages of PyPI. Without Python 3.10 or newer the task says so and passes.
+    Python(python::Args),
     /// Run the tests of a library that the workspace stands in for, unchanged, against it, for
     /// example `suites rig`
     ///
@@ -99,6 +104,7 @@ pub fn run(cli: Cli) -> Result<Verdict> {
         Task::Test(args) => test::run(&workspace()?, &args),
         Task::Conformance(args) => conformance::run(&args, None),
         Task::Vectors(args) => vectors::run(&workspace()?, &args),
+        Task::Python(args) => python::run(&workspace()?, &args),
         Task::Suites(args) => suites::run(&workspace()?, &args),
         Task::Fuzz(args) => fuzz::run(&workspace()?, &args),
         Task::Torture(args) => torture::run(&workspace()?, &args),

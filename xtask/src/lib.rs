@@ -21,6 +21,7 @@ mod mutants;
 mod paths;
 mod process;
 mod public_types;
+mod python;
 mod rooms;
 mod screenshots;
 mod semver;

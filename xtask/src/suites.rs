@@ -4,7 +4,10 @@
 //! implementation under test is exchanged. Each module below knows one suite; this one counts.
 
 mod adk;
+mod langgraph;
+mod openai_agents;
 mod outcome;
+mod python_suite;
 mod rig;
 mod rust_tests;
 
@@ -41,6 +44,10 @@ impl Args {
 pub(crate) enum Suite {
     /// The tests of adk-session that are about a session service
     Adk,
+    /// LangGraph: conformance of checkpointers
+    Langgraph,
+    /// The OpenAI Agents SDK: tests of sessions
+    OpenaiAgents,
     /// The contract suite for session stores of rig-memory
     Rig,
 }
@@ -63,6 +70,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     };
     let outcome: Outcome = match args.suite {
         Suite::Adk => adk::run(&run)?,
+        Suite::Langgraph => langgraph::run(&run)?,
+        Suite::OpenaiAgents => openai_agents::run(&run)?,
         Suite::Rig => rig::run(&run)?,
     };
     Ok(outcome.print())

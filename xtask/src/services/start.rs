@@ -199,7 +199,7 @@ fn missing(absent: &[Program]) -> String {
 }
 
 /// Whether servers are required, because nobody would read which tests were skipped.
-fn promised() -> bool {
+pub(crate) fn promised() -> bool {
     let is_set = |variable| {
         env::var(variable).is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
     };
