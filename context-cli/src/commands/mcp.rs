@@ -8,7 +8,7 @@ use crate::app::{App, Outcome};
 use crate::error::Failure;
 
 const EXAMPLES: &str = "\
-A client starts it. In the configuration of most of them:
+Example, in the configuration of most clients, which start it themselves:
 
   {\"mcpServers\": {\"context\": {\"command\": \"context\",
     \"args\": [\"--store\", \"sqlite:/path/to/context.db\", \"mcp\"]}}}

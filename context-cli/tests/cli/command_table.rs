@@ -24,7 +24,7 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     // It serves until Ctrl-C, unless the tokens are missing; `serve.rs` starts and ends it.
     ("serve", None, "serve --tokens missing.txt"),
     // It answers what a client writes to standard input; `mcp.rs` is one.
-    ("mcp", Looks, "mcp"),
+    ("mcp", Makes, "mcp"),
     ("chats", Looks, "chats"),
     ("log", Looks, "log notes"),
     ("show", Looks, "show notes m1"),
