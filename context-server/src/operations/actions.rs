@@ -19,12 +19,14 @@ use crate::OperationError;
 #[non_exhaustive]
 pub enum Action {
     /// Opens a branch that ends with a message, and makes it the active one.
+    #[schema(title = "Rewind")]
     Rewind {
         /// The message.
         #[schema(value_type = String)]
         message: MessageId,
     },
     /// Copies the messages up to this one to a new chat.
+    #[schema(title = "Fork")]
     Fork {
         /// The message.
         #[schema(value_type = String)]
@@ -33,11 +35,13 @@ pub enum Action {
         to: String,
     },
     /// Makes a branch the active one.
+    #[schema(title = "Switch")]
     Switch {
         /// The branch.
         branch: String,
     },
     /// Names a message.
+    #[schema(title = "Checkpoint")]
     Checkpoint {
         /// The message.
         #[schema(value_type = String)]
@@ -46,6 +50,7 @@ pub enum Action {
         name: String,
     },
     /// Replaces the text of a message on a new branch, which ends there.
+    #[schema(title = "Edit")]
     Edit {
         /// The message.
         #[schema(value_type = String)]
@@ -54,6 +59,7 @@ pub enum Action {
         text: String,
     },
     /// Copies messages to the end of a branch.
+    #[schema(title = "CherryPick")]
     CherryPick {
         /// The messages.
         #[schema(value_type = Vec<String>)]
@@ -62,6 +68,7 @@ pub enum Action {
         branch: String,
     },
     /// Cuts the history of a branch. [`Operations::compactable`] lists the policies.
+    #[schema(title = "Compact")]
     Compact {
         /// The branch.
         branch: Option<String>,
@@ -73,22 +80,26 @@ pub enum Action {
         window: Option<u64>,
     },
     /// Takes the newest compaction of a branch back.
+    #[schema(title = "Undo")]
     Undo {
         /// The branch.
         branch: Option<String>,
     },
     /// Removes the content of a message, with every copy that was made of it.
+    #[schema(title = "Redact")]
     Redact {
         /// The message.
         #[schema(value_type = String)]
         message: MessageId,
     },
     /// Deletes a branch.
+    #[schema(title = "DeleteBranch")]
     DeleteBranch {
         /// The branch.
         branch: String,
     },
     /// Keeps a message out of every compaction, or no longer.
+    #[schema(title = "Pin")]
     Pin {
         /// The message.
         #[schema(value_type = String)]

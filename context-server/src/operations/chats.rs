@@ -46,11 +46,11 @@ pub struct ChatHead {
     pub branches: u64,
     /// The active branch.
     pub active: String,
-    /// The time of the last write.
-    #[schema(value_type = String, format = DateTime)]
+    /// The time of the last write, in microseconds since 1970.
+    #[schema(value_type = i64)]
     pub updated_at: Timestamp,
-    /// The creation time.
-    #[schema(value_type = String, format = DateTime)]
+    /// The creation time, in microseconds since 1970.
+    #[schema(value_type = i64)]
     pub created_at: Timestamp,
 }
 
@@ -63,7 +63,7 @@ pub struct ChatChange {
     pub title: Option<String>,
     /// Facts of the application, by key. `null` removes a key.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[schema(value_type = HashMap<String, Value>)]
     pub metadata: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -76,7 +76,7 @@ pub struct ChatOverview {
     /// The title, if it has one.
     pub title: Option<String>,
     /// Facts of the application.
-    #[schema(value_type = Object)]
+    #[schema(value_type = HashMap<String, Value>)]
     pub metadata: Metadata,
     /// The active branch.
     pub active: String,
@@ -84,11 +84,11 @@ pub struct ChatOverview {
     pub branches: Vec<BranchState>,
     /// The checkpoints.
     pub checkpoints: Vec<CheckpointState>,
-    /// The time of the last write.
-    #[schema(value_type = String, format = DateTime)]
+    /// The time of the last write, in microseconds since 1970.
+    #[schema(value_type = i64)]
     pub updated_at: Timestamp,
-    /// The creation time.
-    #[schema(value_type = String, format = DateTime)]
+    /// The creation time, in microseconds since 1970.
+    #[schema(value_type = i64)]
     pub created_at: Timestamp,
 }
 

@@ -48,7 +48,7 @@ pub struct MemoryPage {
 #[non_exhaustive]
 pub struct MemoryScopeSize {
     /// The scope.
-    #[schema(value_type = Object)]
+    #[schema(value_type = HashMap<String, Value>)]
     pub scope: MemoryScope,
     /// Its name in addresses.
     pub key: String,
@@ -61,7 +61,7 @@ pub struct MemoryScopeSize {
 #[non_exhaustive]
 pub struct MemoryEntry {
     /// The scope.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<HashMap<String, Value>>)]
     pub scope: Option<MemoryScope>,
     /// The id in the scope.
     pub id: Option<String>,
@@ -70,12 +70,12 @@ pub struct MemoryEntry {
     /// The lookup key.
     pub key: Option<String>,
     /// The session or message that it came from.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<HashMap<String, Value>>)]
     pub source: Option<MemorySource>,
     /// The speaker.
     pub speaker: Option<String>,
-    /// The time when it was said.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    /// The time when it was said, in microseconds since 1970.
+    #[schema(value_type = Option<i64>)]
     pub at: Option<Timestamp>,
     /// The text.
     pub text: String,
@@ -85,7 +85,7 @@ pub struct MemoryEntry {
     /// The reason of its quarantine, if it is in one.
     pub quarantine: Option<String>,
     /// The newest uses in turns: session, turn, time. `None` in a recall.
-    #[schema(value_type = Option<Vec<Vec<String>>>)]
+    #[schema(value_type = Option<Vec<Vec<Value>>>)]
     pub uses: Option<Vec<(String, String, Timestamp)>>,
     /// The score, comparable only within one recall.
     pub score: Option<f64>,
@@ -104,7 +104,7 @@ pub struct MemoryRecall {
     /// The most tokens that were asked for.
     pub max_tokens: u64,
     /// Facts about the recall, such as a kind of memory that could not be read.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<HashMap<String, Value>>)]
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -113,7 +113,7 @@ pub struct MemoryRecall {
 #[non_exhaustive]
 pub struct ForgetMemory {
     /// The scope.
-    #[schema(value_type = Object)]
+    #[schema(value_type = HashMap<String, Value>)]
     pub scope: MemoryScope,
     /// The id.
     pub id: String,

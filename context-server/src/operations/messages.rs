@@ -31,13 +31,13 @@ pub struct StoredMessage {
     pub id: MessageId,
     /// The role of the author, or the kind of a node that is no message.
     pub kind: &'static str,
-    /// The creation time.
-    #[schema(value_type = String, format = DateTime)]
+    /// The creation time, in microseconds since 1970.
+    #[schema(value_type = i64)]
     pub created_at: Timestamp,
     /// The number of amendments.
     pub revision: u32,
     /// The content: `{"role": …, "parts": […], "metadata"?: …}` for a message.
-    #[schema(value_type = Object)]
+    #[schema(value_type = HashMap<String, Value>)]
     pub body: serde_json::Value,
 }
 
@@ -120,11 +120,11 @@ pub struct NewMessage {
     /// The content, such as `[{"type": "text", "text": "Hello"}]`. Types: `text`, `reasoning`,
     /// `tool_call`, `tool_result`, `image`, `document`, `audio`, `data`, `opaque`.
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<HashMap<String, Value>>)]
     pub parts: Vec<Part>,
     /// Facts of the application.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[schema(value_type = HashMap<String, Value>)]
     pub metadata: Metadata,
 }
 

@@ -32,9 +32,10 @@ pub struct PreparedRequest {
     /// The form of the body.
     pub provider: String,
     /// The body.
-    #[schema(value_type = Object)]
+    #[schema(value_type = HashMap<String, Value>)]
     pub body: Json,
-    /// Headers that the body needs.
+    /// Headers that the body needs, as names and values.
+    #[schema(value_type = Vec<Vec<String>>)]
     pub headers: Vec<(String, String)>,
     /// The tokens of its parts.
     pub tokens: PreparedTokens,
@@ -43,7 +44,7 @@ pub struct PreparedRequest {
     /// The tokens that are kept for the answer.
     pub reserve: Option<u64>,
     /// Cuts and repairs.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<HashMap<String, Value>>)]
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -40,11 +40,11 @@ pub struct SearchLine {
     pub message: String,
     /// The role of its author.
     pub role: &'static str,
-    /// The creation time.
-    #[schema(value_type = String, format = DateTime)]
+    /// The creation time, in microseconds since 1970.
+    #[schema(value_type = i64)]
     pub created_at: Timestamp,
     /// The part of the text around the words: pieces, and whether each is a hit.
-    #[schema(value_type = Vec<Vec<Object>>)]
+    #[schema(value_type = Vec<Vec<Value>>)]
     pub snippet: Vec<(String, bool)>,
     /// Whether text precedes the snippet.
     pub cut_before: bool,

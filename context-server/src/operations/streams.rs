@@ -36,10 +36,13 @@ pub struct WriteStream {
 #[non_exhaustive]
 pub enum EndOfStream {
     /// A successful end.
+    #[schema(title = "Completed")]
     Completed,
     /// An end because of a cancel request.
+    #[schema(title = "Cancelled")]
     Cancelled,
     /// A failure, with its error.
+    #[schema(title = "Failed")]
     Failed(String),
 }
 

@@ -26,7 +26,7 @@ pub struct TurnSettings {
     pub system: Option<String>,
     /// The system prompt as fragments: `{"name": …, "data": …}`.
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<HashMap<String, Value>>)]
     pub fragments: Vec<serde_json::Value>,
     /// The tools that the model may call.
     #[serde(default)]
@@ -52,7 +52,7 @@ pub struct ToolDefinition {
     /// The description for the model.
     pub description: Option<String>,
     /// The JSON Schema of the arguments, an object.
-    #[schema(value_type = Object)]
+    #[schema(value_type = HashMap<String, Value>)]
     pub input_schema: serde_json::Value,
     /// Whether the model must follow the schema exactly.
     pub strict: Option<bool>,
@@ -69,7 +69,7 @@ pub struct BeginTurn {
     pub question: Option<String>,
     /// The question as parts, instead of `question`: text, images, documents.
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<HashMap<String, Value>>)]
     pub parts: Vec<Part>,
     /// The id of the question, which names the turn. Default: a new one. A repetition with the same
     /// id continues the turn.
@@ -101,7 +101,7 @@ pub struct ModelReply {
     pub status: u16,
     /// Its body: the JSON, or a text if it is none.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Value)]
     pub body: serde_json::Value,
     /// The data of each server-sent event of a streamed reply, instead of `body`.
     #[serde(default)]
@@ -128,7 +128,7 @@ pub struct ToolOutcome {
     pub text: Option<String>,
     /// The output as parts, instead of `text`.
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<HashMap<String, Value>>)]
     pub output: Vec<Part>,
     /// Whether the tool failed.
     #[serde(default)]
@@ -153,7 +153,7 @@ pub struct TurnStep {
     /// Token usage that this step learned.
     pub usage: StepUsage,
     /// Cuts, repairs, and parts of the step that could not be done.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<HashMap<String, Value>>)]
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -177,9 +177,10 @@ pub struct PreparedCall {
     /// The form of the body.
     pub provider: String,
     /// The body to send.
-    #[schema(value_type = Object)]
+    #[schema(value_type = HashMap<String, Value>)]
     pub body: Json,
-    /// Headers that the body needs.
+    /// Headers that the body needs, as names and values.
+    #[schema(value_type = Vec<Vec<String>>)]
     pub headers: Vec<(String, String)>,
     /// The number of the request within its call, from 1. Above 1, an earlier request was refused,
     /// and the next step has the replies to both. At 1 a new call begins, with no reply so far.

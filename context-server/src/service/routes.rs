@@ -15,7 +15,7 @@ use super::guard::{Caller, Guard, guard};
 use super::input::refusal;
 use super::{Service, chats, events, memory, messages, streams, trajectories, turns, upkeep};
 use crate::mcp::answer_over_http;
-use crate::service::description::Description;
+use crate::service::description::{Description, complete};
 
 /// Returns the routes with their description.
 fn described() -> OpenApiRouter<Guard> {
@@ -47,7 +47,8 @@ fn described() -> OpenApiRouter<Guard> {
 }
 
 pub(super) fn description() -> String {
-    let (_, description) = described().split_for_parts();
+    let (_, mut description) = described().split_for_parts();
+    complete(&mut description);
     // The description is plain data, which has a JSON form.
     description.to_pretty_json().unwrap_or_default()
 }

@@ -26,6 +26,10 @@ async fn every_described_path_is_there() {
             let parameters = operation["parameters"].as_array();
             for parameter in parameters.into_iter().flatten() {
                 assert!(parameter["description"].is_string(), "{path}: {parameter}");
+                assert!(parameter["schema"]["type"].is_string(), "one type: {path}: {parameter}");
+            }
+            for (status, answer) in operation["responses"].as_object().unwrap() {
+                assert!(answer["description"].is_string(), "{method} {path}: {status}");
             }
         }
     }
@@ -56,4 +60,32 @@ async fn every_reference_of_the_description_leads_somewhere() {
         let pointer = reference.strip_prefix('#').unwrap();
         assert!(description.pointer(pointer).is_some(), "{reference}");
     }
+}
+
+/// A generator of clients reads an object without further properties as one that has none.
+#[tokio::test]
+async fn free_objects_and_times_are_described_as_they_are_sent() {
+    fn check(value: &Value, path: &str) {
+        match value {
+            Value::Object(map) => {
+                let is_bare = map.get("type").is_some_and(|kind| {
+                    kind == "object"
+                        || kind.as_array().is_some_and(|it| it.contains(&"object".into()))
+                });
+                let says =
+                    map.contains_key("properties") || map.contains_key("additionalProperties");
+                assert!(!is_bare || says, "{path}: an object of any properties says so");
+                map.iter().for_each(|(key, value)| check(value, &format!("{path}/{key}")));
+            }
+            Value::Array(list) => list.iter().for_each(|value| check(value, path)),
+            _ => {}
+        }
+    }
+    let api = Api::new().await;
+    let description = api.get("/openapi.json").await.ok();
+    check(&description["components"]["schemas"], "");
+    let made = api.send("ada", "PUT", "/v1/chats/c", &[], Some(serde_json::json!({}))).await.ok();
+    assert!(made["created_at"].is_i64());
+    let described = "/components/schemas/ChatOverview/properties/created_at/type";
+    assert_eq!(description.pointer(described).unwrap(), "integer");
 }
