@@ -4,12 +4,17 @@
 //! implementation under test is exchanged. Each module below knows one suite; this one counts.
 
 mod adk;
+mod clients;
+mod http;
+mod install;
 mod langgraph;
+mod mcp;
 mod openai_agents;
 mod outcome;
 mod python_suite;
 mod rig;
 mod rust_tests;
+mod served;
 
 use std::path::PathBuf;
 
@@ -48,6 +53,10 @@ pub(crate) enum Suite {
     Langgraph,
     /// The OpenAI Agents SDK: tests of sessions
     OpenaiAgents,
+    /// Clients that are generated from the description of the HTTP API
+    Http,
+    /// The scenarios of MCP's conformance suite for servers, and the SDKs as clients
+    Mcp,
     /// The contract suite for session stores of rig-memory
     Rig,
 }
@@ -72,6 +81,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         Suite::Adk => adk::run(&run)?,
         Suite::Langgraph => langgraph::run(&run)?,
         Suite::OpenaiAgents => openai_agents::run(&run)?,
+        Suite::Http => http::run(&run)?,
+        Suite::Mcp => mcp::run(&run)?,
         Suite::Rig => rig::run(&run)?,
     };
     Ok(outcome.print())

@@ -1,8 +1,9 @@
-//! Steps that are too slow for every day: many more cases, large data, faults, fuzzing, coverage,
-//! mutants, the public API.
+//! Steps that are too slow for every day: many more cases, large data, faults, clients in other
+//! languages, fuzzing, coverage, mutants, the public API.
 
 use super::{LONG_CASES, Run, Step, cargo_step, needing, prepared};
 use crate::process::Cargo;
+use crate::suites::{self, Suite};
 use crate::workspace::FACADE;
 use crate::{coverage, fuzz, mutants, semver, tools, torture};
 
@@ -28,6 +29,9 @@ const LONG_FAULTS: [(&str, &str); 3] = [
     ("CONTEXT_CONTENTION", "10000"),
 ];
 
+/// The suites of clients in other languages, which need npm, Python and a network.
+const CLIENTS: [(&str, Suite); 2] = [("mcp", Suite::Mcp), ("http", Suite::Http)];
+
 /// The minutes of fuzzing per parser and renderer. libFuzzer continues with the corpus of the last
 /// run.
 const FUZZ_MINUTES: u64 = 1;
@@ -49,6 +53,10 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
     }
     if workspace.has_target(FACADE, "test", FAULTS) {
         steps.push(faults_step(run));
+    }
+    for (name, suite) in CLIENTS {
+        let step = move || suites::run(workspace, &suites::Args::whole(suite));
+        steps.push(Step { name: format!("suites {name}"), run: Box::new(step) });
     }
     let ask = move || fuzz::run(workspace, &fuzz::Args::all(FUZZ_MINUTES));
     steps.push(Step { name: format!("fuzz, {FUZZ_MINUTES} minute each"), run: Box::new(ask) });

@@ -22,6 +22,13 @@ impl Outcome {
         self.skipped.extend(skipped.map(|(test, reason)| (format!("{test} on {part}"), reason)));
     }
 
+    /// Adds the outcome of tests whose names say what they are part of.
+    pub(super) fn append(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed.extend(other.failed);
+        self.skipped.extend(other.skipped);
+    }
+
     /// Prints the tests that failed and were skipped, and the counts on the last line. A suite of
     /// which no test ran has not passed.
     pub(super) fn print(&self) -> Verdict {

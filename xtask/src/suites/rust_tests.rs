@@ -22,15 +22,16 @@ pub(super) fn run(cargo: Cargo) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// The end of a test.
 #[derive(Debug, PartialEq, Eq)]
-enum Said {
+pub(super) enum Said {
     Passed,
     Failed,
     Ignored,
 }
 
 /// Returns the test that a line reports, and how it ended.
-fn said(line: &str) -> Option<(&str, Said)> {
+pub(super) fn said(line: &str) -> Option<(&str, Said)> {
     let (test, end) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let said = match end.split(',').next()? {
         "ok" => Said::Passed,
