@@ -1,7 +1,7 @@
 //! Errors of operations, and their form as problem details (RFC 9457).
 
 use axum::Json;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use context_runtime::ErrorKind;
 use serde::Serialize;
@@ -118,6 +118,11 @@ impl IntoResponse for Problem {
 
 impl IntoResponse for OperationError {
     fn into_response(self) -> Response {
-        self.problem().into_response()
+        let mut response = self.problem().into_response();
+        if self.status() == StatusCode::SERVICE_UNAVAILABLE {
+            let soon = HeaderValue::from_static("1");
+            response.headers_mut().insert(header::RETRY_AFTER, soon);
+        }
+        response
     }
 }

@@ -26,6 +26,10 @@ mod others_servers;
 mod others_sessions;
 mod runs;
 mod serve;
+#[cfg(unix)]
+mod serve_killed;
+#[cfg(unix)]
+mod served;
 mod server_fixture;
 mod trees;
 mod watching;

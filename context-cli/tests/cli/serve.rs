@@ -43,63 +43,12 @@ fn the_description_is_printed_without_a_store() {
 }
 
 #[cfg(unix)]
-mod served {
-    use std::io::{BufRead, BufReader, Read, Write};
-    use std::net::TcpStream;
-    use std::process::{Child, Stdio};
-
-    use rustix::process::{Pid, Signal, kill_process};
+mod running {
+    use rustix::process::Signal;
     use serde_json::{Value, json};
 
-    use crate::harness::{Bench, context, values};
-
-    /// A running service.
-    struct Served {
-        child: Child,
-        address: String,
-        token: Option<String>,
-    }
-
-    impl Served {
-        fn start(bench: &Bench, args: &[&str], token: Option<&str>) -> Self {
-            let args: Vec<_> = ["--json", "serve"].iter().chain(args).copied().collect();
-            let mut child = context(bench.path(), &args).stdout(Stdio::piped()).spawn().unwrap();
-            let mut line = String::new();
-            BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-            let record = values(&line).remove(0);
-            let address = record["url"].as_str().unwrap().strip_prefix("http://").unwrap();
-            Self { child, address: address.to_owned(), token: token.map(ToOwned::to_owned) }
-        }
-
-        /// Returns the status and the body of an answer.
-        fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-            let mut stream = TcpStream::connect(&self.address).unwrap();
-            let token = self.token.as_deref();
-            let token = token.map(|it| format!("authorization: Bearer {it}\r\n"));
-            let (body, token) = (body.to_string(), token.unwrap_or_default());
-            write!(
-                stream,
-                "{method} {path} HTTP/1.1\r\nhost: {}\r\n{token}content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                self.address,
-                body.len(),
-            )
-            .unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-            let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-            (status, serde_json::from_str(body).unwrap_or_default())
-        }
-
-        fn end(mut self, signal: Signal) -> Option<i32> {
-            kill_process(Pid::from_child(&self.child), signal).unwrap();
-            self.child.wait().unwrap().code()
-        }
-    }
-
-    fn say(text: &str) -> Value {
-        json!({"messages": [{"role": "user", "text": text}]})
-    }
+    use crate::harness::Bench;
+    use crate::served::{Served, say};
 
     #[test]
     fn messages_of_programs_are_there_after_it_ended_however_it_ended() {

@@ -1,13 +1,14 @@
 //! Messages of a chat: stored ones page by page, and new ones.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use context_runtime::store::{
     ChainEnd, Commit, CommitOutcome, Created, NewChat, Node, Target, Window,
 };
 use context_runtime::{
-    BranchName, ChatRef, Error, ErrorKind, Message, MessageId, Metadata, Part, Role, Timestamp,
-    limits,
+    BranchName, ChatRef, Error, ErrorKind, Message, MessageId, Metadata, Part, Retry, Role,
+    Timestamp, limits,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -21,6 +22,11 @@ const PAGE: usize = 100;
 const LARGEST_PAGE: usize = 1_000;
 /// The number of times that an append is tried while others append to the same branch.
 const ATTEMPTS: usize = 100;
+
+/// The number of times that an append is repeated after a failure that may pass.
+const RETRIES: u32 = 5;
+/// The wait before the first repetition. It grows by itself with each further one.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A message as it is stored.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -320,6 +326,7 @@ impl Operations {
             ids: ids.iter().map(ToString::to_string).collect(),
             replayed,
         };
+        let (mut created, mut retries) = (false, 0);
         for _ in 0..ATTEMPTS {
             let target = Target::Extend { branch: branch.clone(), expected: expected.clone() };
             let commit = Commit {
@@ -328,12 +335,20 @@ impl Operations {
             };
             let outcome = match self.history().commit(commit).await {
                 Ok(outcome) => outcome,
-                Err(error) => {
-                    if error.is_not_found() && self.create_missing(chat).await? {
-                        continue;
-                    }
-                    return Err(error.into());
+                // Another writer may create the chat at the same time. What is missing after that is
+                // the branch.
+                Err(error) if error.is_not_found() && !created => {
+                    self.create_missing(chat).await?;
+                    created = true;
+                    continue;
                 }
+                // Another process has the store's lock, for instance to recover after a crash.
+                Err(error) if error.retry() == Retry::Safe && retries < RETRIES => {
+                    retries += 1;
+                    tokio::time::sleep(PAUSE * retries).await;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
             };
             match outcome {
                 CommitOutcome::Applied(_) => {
@@ -383,10 +398,11 @@ impl Operations {
         }))
     }
 
-    /// Creates a chat unless it exists. Returns whether it is new.
-    pub(super) async fn create_missing(&self, chat: &ChatRef) -> Result<bool, OperationError> {
-        let created = self.history().create_chat(NewChat::new(chat.clone(), self.clock.now()));
-        Ok(matches!(created.await?, Created::New(_)))
+    /// Creates a chat unless it exists.
+    pub(super) async fn create_missing(&self, chat: &ChatRef) -> Result<(), OperationError> {
+        let new = NewChat::new(chat.clone(), self.clock.now());
+        let (Created::New(_) | Created::Existing(_)) = self.history().create_chat(new).await?;
+        Ok(())
     }
 
     async fn active_branch(&self, chat: &ChatRef) -> Result<BranchName, OperationError> {

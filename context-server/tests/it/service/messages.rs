@@ -166,3 +166,19 @@ async fn bad_input_is_refused_by_name_before_anything_is_written() {
     let refused = api.get(&format!("/v1/chats/{long}")).await;
     assert!(refused.problem(422).contains("limit"), "{}", refused.text);
 }
+
+/// Two writers that begin a chat at the same moment both find it.
+#[tokio::test]
+async fn writers_that_create_a_chat_together_both_write() {
+    let api = std::sync::Arc::new(Api::new().await);
+    for round in 0..50 {
+        let writers = (0..4).map(|writer| {
+            let api = std::sync::Arc::clone(&api);
+            let path = format!("/v1/chats/new-{round}/messages");
+            tokio::spawn(async move { api.post(&path, say(&[&writer.to_string()])).await.ok() })
+        });
+        for writer in writers.collect::<Vec<_>>() {
+            writer.await.unwrap();
+        }
+    }
+}
