@@ -335,8 +335,8 @@ impl Operations {
             };
             let outcome = match self.history().commit(commit).await {
                 Ok(outcome) => outcome,
-                // Another writer may create the chat at the same time. What is missing after that is
-                // the branch.
+                // Another writer may create the chat at the same time. What is missing after that
+                // is the branch.
                 Err(error) if error.is_not_found() && !created => {
                     self.create_missing(chat).await?;
                     created = true;
