@@ -35,7 +35,7 @@ struct Encoded {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// What `encode` is given: messages alone, or all that `decode` returned.
+/// The input of `encode`: messages alone, or all that `decode` returned.
 #[derive(Deserialize)]
 struct Given {
     #[serde(default)]

@@ -51,7 +51,7 @@ struct Prepared<'a> {
     report: Report<'a>,
 }
 
-/// What was counted, cut and repaired.
+/// Counts, cuts and repairs of a prepared request.
 #[derive(Serialize)]
 struct Report<'a> {
     messages: usize,

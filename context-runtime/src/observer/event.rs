@@ -22,7 +22,8 @@ pub enum TurnEvent<'e> {
     /// A turn ended.
     TurnEnded {
         /// The report of the turn. The outcome is [`Open`](crate::TurnOutcome::Open) if the turn
-        /// was dropped before its end.
+        /// was dropped before its end, or [suspended](crate::Turn::suspend): then the report is
+        /// that of one part of the turn, and resuming it begins another.
         report: &'e TurnReport,
     },
     /// A request to a model was handed out.

@@ -1,4 +1,4 @@
-//! What a step of a turn is asked and answers.
+//! The requests and answers of a step of a turn.
 
 use context_runtime::model::Usage;
 use context_runtime::{Diagnostic, Json, Part, TurnReport};
@@ -157,7 +157,7 @@ pub struct TurnStep {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What a turn waits for.
+/// The state of a turn between two steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

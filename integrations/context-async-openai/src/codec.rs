@@ -1,4 +1,4 @@
-//! What both forms have in common.
+//! The conversions that both forms share.
 
 use context_runtime::{Diagnostic, Json};
 use serde::de::DeserializeOwned;

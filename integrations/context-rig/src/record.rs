@@ -12,7 +12,7 @@ use crate::convert::from_rig;
 /// The metadata key of what a stored message holds of a log.
 pub(crate) const LOG: &str = "rig_log";
 
-/// What a stored message holds of a log, besides a message of rig.
+/// The part of a log that a stored message holds besides a message of rig.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kept {

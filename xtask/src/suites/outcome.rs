@@ -2,7 +2,7 @@
 
 use crate::process::Verdict;
 
-/// What the tests of a suite said.
+/// The results of the tests of a suite.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// The number of tests that passed.

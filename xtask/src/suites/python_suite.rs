@@ -1,4 +1,4 @@
-//! What the suites of Python systems have in common: an environment with our package, and the
+//! The parts that the suites of Python systems share: an environment with our package, and the
 //! outcomes of tests as lines of JSON.
 
 use std::fs;

@@ -1,4 +1,4 @@
-"""How checkpoints of LangGraph are kept in a store.
+"""Checkpoints of LangGraph, as they are kept in a store.
 
 Each namespace of a thread has up to two chats. One has the messages of the channel ``messages``, as
 a conversation like any other, with a branch for each fork of the thread. The other is a log: one

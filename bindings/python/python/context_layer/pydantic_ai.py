@@ -141,7 +141,7 @@ def _input(args: Any) -> tuple[dict[str, Any], Any]:
     return {"json": value}, {"raw": args}
 
 
-#: How models separate the values of arguments that they write as text.
+#: The text with which models separate the values of arguments that they write as text.
 _SEPARATORS = {"narrow": (",", ":"), "wide": (", ", ": ")}
 
 

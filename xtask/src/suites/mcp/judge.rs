@@ -15,7 +15,7 @@ const NO_METHOD: &str = "MCP error -32601: ";
 const NO_TOOL: &str = "MCP error -32602: tool not found";
 /// A resource that the server does not have.
 const NO_RESOURCE: &str = "MCP error -32002: ";
-/// What a server without sessions does not provide.
+/// Words of the suite about a feature that a server without sessions lacks.
 const SESSION: &str = "session ID";
 
 /// The result of a scenario.
@@ -29,7 +29,7 @@ pub(super) enum Judged {
     Skipped(String),
 }
 
-/// What the server says of itself.
+/// The server, as it describes itself.
 #[derive(Debug)]
 pub(super) struct Declared {
     capabilities: Value,
