@@ -1,5 +1,7 @@
 //! The tools of the Model Context Protocol, asked over HTTP as a client of it does.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::service::Api;
@@ -72,7 +74,10 @@ async fn a_client_learns_what_there_is() {
             tool["name"].as_str().unwrap(),
             tool["description"].as_str().unwrap()
         );
-        for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
+        // Sorted here: whether `serde_json` keeps the order of fields depends on what else is built.
+        let properties: BTreeMap<_, _> =
+            tool["inputSchema"]["properties"].as_object().unwrap().iter().collect();
+        for (name, property) in properties {
             shown += &format!("  {name}: {}\n", property["description"].as_str().unwrap());
         }
     }
