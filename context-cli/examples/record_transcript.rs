@@ -5,7 +5,7 @@
 //! output is always byte-identical, which the test in this file checks.
 //!
 //! ```sh
-//! cargo run -p context-cli --example record_transcript > examples/data/notes-agent.json
+//! cargo run -p context-layer-cli --example record_transcript > examples/data/notes-agent.json
 //! ```
 
 use std::fs;

@@ -2,7 +2,7 @@
 //! read: `{"provider": "anthropic", "id": "media 17", "body": {…}}`.
 //!
 //! ```text
-//! cargo run -p context-conformance --example wire_bodies -- --seed 1 --media 6000 --histories 20000 > bodies.jsonl
+//! cargo run -p context-layer-conformance --example wire_bodies -- --seed 1 --media 6000 --histories 20000 > bodies.jsonl
 //! ```
 //!
 //! `--media N` bodies hold damaged media, and `--histories N` come from damaged histories.

@@ -1,5 +1,5 @@
 //! A short run of every target, with its seed documents and with damaged ones. Each is a separate
-//! test, so that one can run alone: `cargo test -p context-fuzz -- damage::anthropic`.
+//! test, so that one can run alone: `cargo test -p context-layer-fuzz -- damage::anthropic`.
 //!
 //! `PROPTEST_CASES` sets the number of damaged documents. If it is set, they differ in each run,
 //! unless `PROPTEST_RNG_SEED` sets the seed.

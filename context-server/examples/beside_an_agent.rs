@@ -1,7 +1,7 @@
 //! The inspector inside a program's own web server, beside the agent that runs there.
 //!
 //! ```text
-//! cargo run -p context-server --example beside_an_agent
+//! cargo run -p context-layer-server --example beside_an_agent
 //! ```
 //!
 //! answers a question with a simulated model, prints the address of the page that shows it, and

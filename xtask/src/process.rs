@@ -9,6 +9,8 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, ensure};
 use cargo_metadata::Message;
 
+use crate::workspace::package_name;
+
 /// The result of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -58,9 +60,19 @@ impl Cargo {
         Self::new(folder, subcommand).env("CARGO_TARGET_DIR", target)
     }
 
-    /// Adds arguments.
+    /// Adds arguments. After `-p` and `--package`, a crate may stand for its package.
     pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
-        self.0.args(args);
+        for arg in args {
+            let names = |last: &OsStr| last == "-p" || last == "--package";
+            match arg.as_ref().to_str() {
+                Some(krate) if self.0.get_args().last().is_some_and(names) => {
+                    self.0.arg(package_name(krate));
+                }
+                _ => {
+                    self.0.arg(arg);
+                }
+            }
+        }
         self
     }
 

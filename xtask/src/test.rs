@@ -13,7 +13,7 @@ use crate::process::{Cargo, Verdict};
 use crate::services::browser;
 use crate::services::need::{self, Need};
 use crate::services::start::Services;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, crate_name};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
@@ -91,7 +91,7 @@ pub(crate) fn needs(
 /// version. A pattern may mean any crate.
 fn is(spec: &str, krate: &str) -> bool {
     let name = spec.split_once('@').map_or(spec, |(name, _)| name);
-    name == krate || name.contains(['*', '?', '[', ':', '#'])
+    crate_name(name) == krate || name.contains(['*', '?', '[', ':', '#'])
 }
 
 /// Returns the arguments of `cargo test`: the whole workspace, unless packages are named. All

@@ -5,7 +5,28 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use cargo_metadata::{Metadata, MetadataCommand, Package};
+use cargo_metadata::{Metadata, MetadataCommand, Package, PackageName};
+
+/// The start of the names of our packages: on the public registry, `context-core` and others are
+/// taken. A crate keeps the name of its folder, by which all tasks speak of it; only cargo is asked
+/// for packages.
+const PREFIX: &str = "context-layer-";
+
+/// Returns the name of the package of a crate: `context-layer-core` of `context-core`.
+pub(crate) fn package_name(krate: &str) -> String {
+    match krate.strip_prefix("context-") {
+        Some(rest) if !krate.starts_with(PREFIX) => format!("{PREFIX}{rest}"),
+        _ => krate.to_owned(),
+    }
+}
+
+/// Returns the name of the crate in a package: `context-core` of `context-layer-core`.
+pub(crate) fn crate_name(package: &str) -> String {
+    match package.strip_prefix(PREFIX) {
+        Some(rest) => format!("context-{rest}"),
+        None => package.to_owned(),
+    }
+}
 
 /// The name of the facade.
 pub(crate) const FACADE: &str = "context-runtime";
@@ -34,10 +55,16 @@ impl Workspace {
 
     /// Opens the workspace of a manifest.
     pub(crate) fn at(manifest: &Path) -> Result<Self> {
-        let metadata = MetadataCommand::new()
+        let mut metadata = MetadataCommand::new()
             .manifest_path(manifest)
             .exec()
             .with_context(|| format!("no metadata of {}", manifest.display()))?;
+        for package in &mut metadata.packages {
+            package.name = PackageName::new(crate_name(&package.name));
+            for dependency in &mut package.dependencies {
+                dependency.name = crate_name(&dependency.name);
+            }
+        }
         Ok(Self { metadata })
     }
 
@@ -107,4 +134,19 @@ pub(crate) fn targets(package: &Package, kind: &str) -> BTreeSet<String> {
     let of_kind =
         |target: &&cargo_metadata::Target| target.kind.iter().any(|k| k.to_string() == kind);
     package.targets.iter().filter(of_kind).map(|target| target.name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{crate_name, package_name};
+
+    #[test]
+    fn a_crate_and_its_package_name_each_other() {
+        assert_eq!(package_name("context-core"), "context-layer-core");
+        assert_eq!(package_name("context-layer-core"), "context-layer-core");
+        assert_eq!(package_name("context-store-*"), "context-layer-store-*");
+        assert_eq!(package_name("xtask"), "xtask");
+        assert_eq!(crate_name("context-layer-core"), "context-core");
+        assert_eq!(crate_name("serde"), "serde");
+    }
 }

@@ -1,7 +1,7 @@
 //! A memory server for this machine: memories that other programs capture are recalled over HTTP.
 //!
 //! ```text
-//! MEMORY_KEY=key-of-this-agent cargo run -p context-memory --features remote --example memory_server -- 7171
+//! MEMORY_KEY=key-of-this-agent cargo run -p context-layer-memory --features remote --example memory_server -- 7171
 //! curl -H 'authorization: Bearer key-of-this-agent' http://127.0.0.1:7171/v1/info
 //! ```
 //!

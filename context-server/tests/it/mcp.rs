@@ -74,7 +74,7 @@ async fn a_client_learns_what_there_is() {
             tool["name"].as_str().unwrap(),
             tool["description"].as_str().unwrap()
         );
-        // Sorted here: whether `serde_json` keeps the order of fields depends on what else is built.
+        // Sorted: whether `serde_json` keeps the order of fields depends on what else is built.
         let properties: BTreeMap<_, _> =
             tool["inputSchema"]["properties"].as_object().unwrap().iter().collect();
         for (name, property) in properties {

@@ -1,6 +1,6 @@
 //! Large chats and many of them. Long, so only run when asked for:
 //! ```sh
-//! cargo test --release -p context-store-sqlite --test life scale -- --ignored --nocapture \
+//! cargo test --release -p context-layer-store-sqlite --test life scale -- --ignored --nocapture \
 //!     --test-threads 1
 //! ```
 

@@ -2,8 +2,8 @@
 //!
 //! `tests/old/v<n>.db` was written by a program that knew schema `n`, with [`fill`]. `chats.json`
 //! is the content that every version must read from it. Before a schema is changed, its file is
-//! created with
-//! `WRITE_OLD=<file> cargo test -p context-store-sqlite --test life write_a_file -- --ignored`.
+//! created, in the crate's folder, with
+//! `WRITE_OLD=<file> cargo test --test life write_a_file -- --ignored`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -8,7 +8,7 @@ use cargo_metadata::DependencyKind;
 
 use super::CORE;
 use crate::process::Cargo;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, crate_name};
 
 /// The crates of a workspace.
 #[derive(Clone, Debug, Default)]
@@ -106,5 +106,5 @@ fn normal_tree(workspace: &Workspace, name: &str) -> Result<BTreeSet<String>> {
         .output()?;
     ensure!(output.status.success(), "cargo tree of {name} failed");
     let text = String::from_utf8(output.stdout).context("cargo tree printed no UTF-8")?;
-    Ok(text.lines().filter_map(|line| line.split_whitespace().next()).map(String::from).collect())
+    Ok(text.lines().filter_map(|line| line.split_whitespace().next()).map(crate_name).collect())
 }
