@@ -7,6 +7,8 @@ mod stdio;
 mod tools;
 mod web;
 
+use std::sync::LazyLock;
+
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Implementation,
@@ -31,13 +33,15 @@ bounded and say how to go on. `remember` keeps a fact for later conversations, `
 #[derive(Clone)]
 pub struct McpServer {
     operations: Operations,
-    tools: ToolRouter<Self>,
 }
+
+/// The tools are the same for everybody, and a server is made for each request.
+static TOOLS: LazyLock<ToolRouter<McpServer>> = LazyLock::new(McpServer::tools);
 
 impl McpServer {
     /// Creates the server over the operations of a user.
     pub fn new(operations: impl Into<Operations>) -> Self {
-        Self { operations: operations.into(), tools: Self::tools() }
+        Self { operations: operations.into() }
     }
 }
 
@@ -47,7 +51,7 @@ impl std::fmt::Debug for McpServer {
     }
 }
 
-#[tool_handler(router = self.tools)]
+#[tool_handler(router = TOOLS)]
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()

@@ -214,6 +214,7 @@ impl Connection {
     }
 
     /// Returns a name of the server that holds a key.
+    #[cfg_attr(not(feature = "cluster"), expect(unused_variables, reason = "there is one server"))]
     pub(crate) async fn server_of(&self, key: &str) -> Result<String> {
         match &self.link {
             ServerLink::Single(_) => Ok(String::new()),

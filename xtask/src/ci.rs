@@ -6,7 +6,7 @@
 //! A step that needs a tool that is not installed is skipped and its line says so, unless
 //! `--with-tools` is set. Slow checks are in [`long`].
 
-mod integrations;
+mod beside;
 mod long;
 mod wasm;
 
@@ -145,7 +145,7 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
         let args = ["--workspace", "--all-features", "--locked", "--no-fail-fast"];
         steps.push(cargo_step(run, place, "test", &args));
     }
-    steps.extend(integrations::steps(run));
+    steps.extend(beside::steps(run));
     if workspace.krate(KIT).is_some() {
         let args = match long {
             true => conformance::Args::with(LONG_PROOF.0, LONG_PROOF.1),

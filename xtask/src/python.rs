@@ -12,7 +12,7 @@ use crate::services::start::{Services, promised};
 use crate::test;
 use crate::workspace::Workspace;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Passed to pytest
     #[arg(last = true, value_name = "PYTEST_ARGS")]
