@@ -13,6 +13,10 @@ use sqlx::postgres::{PgConnectOptions, PgPool};
 
 const OPERATION: &str = "open";
 
+const NO_URL: &str = "the URL is not a valid PostgreSQL URL: in names and passwords, write % as %25, / as %2F, ? as %3F and # as %23";
+
+const UNKNOWN_OPTION: &str = "the URL has an unknown option: there are connect_timeout_ms, connections, create, create_database, full_text, operation_timeout_ms, pgvector, row_security, schema, statement_cache, and those of the driver, such as sslmode";
+
 /// The longest name that PostgreSQL keeps. It silently truncates longer names.
 const MAX_SCHEMA_BYTES: usize = 63;
 
@@ -132,11 +136,11 @@ impl PostgresConfig {
             format!("{server}?{}", driver_options.join("&"))
         };
         // The driver's error for a bad URL may contain the URL, and thereby the password.
-        let server = PgConnectOptions::from_str(&server)
-            .map_err(|_| Error::invalid(OPERATION, "the URL is not a valid PostgreSQL URL"))?;
+        let server =
+            PgConnectOptions::from_str(&server).map_err(|_| Error::invalid(OPERATION, NO_URL))?;
         let mut config = Self::of(Server::Address(Box::new(server.disable_statement_logging())));
         for (key, value) in store_options {
-            let unknown = || Error::invalid(OPERATION, "the URL has an unknown option");
+            let unknown = || Error::invalid(OPERATION, UNKNOWN_OPTION);
             match config.set(key, value) {
                 Some(true) => {}
                 Some(false) => {
@@ -365,6 +369,20 @@ mod tests {
         let error = PostgresConfig::from_url(url).unwrap_err();
         assert_eq!(error.get("option"), option, "{error}");
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+    }
+
+    #[test]
+    fn each_option_of_the_page_is_known() {
+        let page = include_str!("../../docs/store-urls.md");
+        let (_, section) = page.split_once("\n## PostgreSQL\n").unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let options: Vec<&str> = rows.collect();
+        assert!(options.len() > 5, "{options:?}");
+        for option in &options {
+            let url = format!("postgres://localhost/chats?{option}");
+            assert!(PostgresConfig::from_url(&url).is_ok(), "{url}");
+        }
     }
 
     #[test]

@@ -78,6 +78,11 @@ impl Fault {
         self.has_code(|code| code == "3D000")
     }
 
+    /// Whether the role may not do this.
+    pub(crate) fn lacks_privilege(&self) -> bool {
+        self.has_code(|code| code == "42501")
+    }
+
     /// Whether a table of this name has other columns than expected.
     pub(crate) fn is_foreign_table(&self) -> bool {
         self.has_code(|code| code.starts_with("42") && code != "42501")

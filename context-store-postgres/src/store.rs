@@ -65,7 +65,11 @@ impl PostgresStore {
         };
         let facts = opened.map_err(|fault| {
             let missing = fault.database_is_missing().then(|| database::name(&config)).flatten();
-            let error = fault.during("open").with("schema", &config.schema);
+            let mut error = fault.during("open").with("schema", &config.schema);
+            error = match database::server(&config) {
+                Some(server) => error.with("server", server),
+                None => error,
+            };
             match missing {
                 Some(name) => error.with("database", name),
                 None => error,

@@ -6,6 +6,9 @@ use std::time::Duration;
 use context_core::{Error, Result};
 
 const OPERATION: &str = "open";
+
+const UNKNOWN_OPTION: &str = "unknown option in the url: there are chat_ttl_s, connection_timeout_ms, create, prefix, protocol and response_timeout_ms";
+
 /// The default prefix of keys.
 const PREFIX: &str = "context:";
 /// The maximum length of the prefix, in bytes.
@@ -93,7 +96,7 @@ impl RedisConfig {
         let mut of_driver = Vec::new();
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
-            let unknown = || Error::invalid(OPERATION, "unknown option in the url");
+            let unknown = || Error::invalid(OPERATION, UNKNOWN_OPTION);
             let millis = || value.parse().ok().map(Duration::from_millis);
             let known = match key {
                 "prefix" => {
@@ -259,6 +262,20 @@ mod tests {
         let error = RedisConfig::from_url(url).unwrap_err();
         assert_eq!(error.get("option"), option, "{error}");
         assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+    }
+
+    #[test]
+    fn each_option_of_the_page_is_known() {
+        let page = include_str!("../../docs/store-urls.md");
+        let (_, section) = page.split_once("\n## Redis\n").unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let options: Vec<&str> = rows.collect();
+        assert!(options.len() > 5, "{options:?}");
+        for option in &options {
+            let url = format!("redis://localhost?{option}");
+            assert!(RedisConfig::from_url(&url).is_ok(), "{url}");
+        }
     }
 
     #[test]

@@ -213,6 +213,20 @@ mod tests {
     }
 
     #[test]
+    fn each_option_of_the_page_is_known() {
+        let page = include_str!("../../docs/store-urls.md");
+        let (_, section) = page.split_once("\n## SQLite\n").unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let options: Vec<&str> = rows.collect();
+        assert!(options.len() > 5, "{options:?}");
+        for option in &options {
+            let url = format!("sqlite:chats.db?{option}");
+            assert!(SqliteConfig::from_url(&url).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
     fn urls_are_read_or_refused() {
         let all = "sqlite:///a/b.db?durability=normal&busy_timeout_ms=20&create=false&readers=2&full_text=off";
         let expected =

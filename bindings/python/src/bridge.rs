@@ -2,11 +2,16 @@
 
 use std::pin::pin;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::thread;
 use std::time::Duration;
 
 use context_runtime::{Error, ErrorKind, Result};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
@@ -23,6 +28,63 @@ pub(crate) enum Face {
     Blocking,
     /// Methods return awaitables.
     Asyncio,
+}
+
+/// The number of our threads that are in the interpreter, or about to enter it.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+/// Whether the interpreter ends.
+///
+/// It then stops every other thread that asks for it, by unwinding the frames of that thread, which
+/// ends the process. So the end waits until none of our threads is inside, and none enters later.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// A thread of ours that is in the interpreter, for as long as this lives.
+struct Inside;
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.fetch_sub(1, SeqCst);
+    }
+}
+
+/// Enters the interpreter from a thread of ours, if it does not end.
+fn enter(work: impl FnOnce(Python<'_>)) {
+    INSIDE.fetch_add(1, SeqCst);
+    let _inside = Inside;
+    if !ENDED.load(SeqCst) {
+        Python::try_attach(work);
+    }
+}
+
+/// Waits until no thread of ours is in the interpreter, before it ends.
+#[pyfunction]
+fn end(py: Python<'_>) {
+    ENDED.store(true, SeqCst);
+    py.detach(|| {
+        while INSIDE.load(SeqCst) > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// Begins anew in a copy of the process, which has none of our threads.
+#[pyfunction]
+fn copied() {
+    INSIDE.store(0, SeqCst);
+}
+
+/// Registers what is done when the interpreter ends.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    py.import("atexit")?.call_method1("register", (wrap_pyfunction!(end, module)?,))?;
+    let os = py.import("os")?;
+    // There is none where processes cannot be copied.
+    if os.hasattr("register_at_fork")? {
+        let options = PyDict::new(py);
+        options.set_item("after_in_child", wrap_pyfunction!(copied, module)?)?;
+        os.call_method("register_at_fork", (), Some(&options))?;
+    }
+    Ok(())
 }
 
 /// Returns the runtime of the process, on which all operations run.
@@ -65,6 +127,9 @@ pub(crate) fn start(
     py: Python<'_>,
     work: impl Future<Output = Result<Reply>> + Send + 'static,
 ) -> PyResult<Py<PyAny>> {
+    if ENDED.load(SeqCst) {
+        return Err(PyRuntimeError::new_err("the interpreter ends: nothing can be started"));
+    }
     static RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let event_loop = RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
     let future = event_loop.call_method0("create_future")?;
@@ -73,7 +138,7 @@ pub(crate) fn start(
     let task = runtime.spawn(async move {
         let reply = work.await;
         // Without an interpreter there is nobody to tell.
-        Python::try_attach(|py| deliver(py, &to_loop, to_future, reply));
+        enter(|py| deliver(py, &to_loop, to_future, reply));
     });
     let cancel = Canceller { task: task.abort_handle() };
     future.call_method1("add_done_callback", (Bound::new(py, cancel)?,))?;

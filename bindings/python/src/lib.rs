@@ -30,6 +30,7 @@ use pyo3::prelude::*;
 /// The native module.
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    bridge::register(module)?;
     error::register(module)?;
     codec::register(module)?;
     store::register(module)?;

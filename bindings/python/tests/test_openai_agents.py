@@ -7,7 +7,7 @@ from pathlib import Path
 
 import context_layer as context
 import pytest
-from context_layer import Store
+from context_layer import AsyncStore, Store
 
 pytest.importorskip("agents", reason="the OpenAI Agents SDK is not installed")
 
@@ -166,6 +166,14 @@ def test_a_cancelled_write_is_known_to_be_done(tmp_path: Path) -> None:
         await session.close()
         with pytest.raises(RuntimeError, match="ContextSession is closed"):
             await session.get_items()
+
+    asyncio.run(main())
+
+
+def test_a_store_that_was_not_awaited_is_refused_with_what_to_do() -> None:
+    async def main() -> None:
+        with pytest.raises(TypeError, match="must be awaited first"):
+            ContextSession("s", AsyncStore.open("mem:"))  # type: ignore[arg-type]
 
     asyncio.run(main())
 

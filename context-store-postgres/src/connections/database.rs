@@ -1,6 +1,6 @@
 //! Creation of the database when a store is opened for the first time.
 
-use context_core::{Error, ErrorKind};
+use context_core::{Error, ErrorKind, Retry};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection};
 use tokio::time::timeout;
@@ -18,6 +18,12 @@ pub(crate) fn name(config: &PostgresConfig) -> Option<String> {
     Some(options.get_database().unwrap_or(options.get_username()).to_owned())
 }
 
+/// Returns the address of the configured server.
+pub(crate) fn server(config: &PostgresConfig) -> Option<String> {
+    let Server::Address(options) = &config.server else { return None };
+    Some(format!("{}:{}", options.get_host(), options.get_port()))
+}
+
 /// Creates the configured database, unless another process creates it first.
 pub(crate) async fn create(config: &PostgresConfig) -> Result<()> {
     let Server::Address(options) = &config.server else { return Ok(()) };
@@ -28,6 +34,10 @@ pub(crate) async fn create(config: &PostgresConfig) -> Result<()> {
         Err(fault) => {
             let message = "the database does not exist and could not be created: create it, or give the role the attribute CREATEDB";
             let error = Error::new(ErrorKind::Unavailable, "open", message).with("database", name);
+            let error = match fault.lacks_privilege() {
+                true => error.with_retry(Retry::Never),
+                false => error,
+            };
             Err(error.with_source(fault.during("create database")).into())
         }
         Ok(()) => Ok(()),

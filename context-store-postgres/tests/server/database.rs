@@ -1,6 +1,6 @@
 //! The database is created when a store is opened for the first time, if the role may create one.
 
-use context_core::{ErrorKind, Store};
+use context_core::{ErrorKind, Retry, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
@@ -51,6 +51,7 @@ async fn a_role_that_may_not_make_it_is_told_what_to_do() {
         fixture.url.parse::<PgConnectOptions>().unwrap().username(&role).password("hunter2");
     let error = PostgresStore::open(config(&options.database("not there"))).await.unwrap_err();
     assert_eq!((error.kind(), error.get("database")), (ErrorKind::Unavailable, Some("not there")));
+    assert_eq!(error.retry(), Retry::Never, "the role gets no attribute by waiting");
     let message = error.to_string();
     assert!(
         message.contains("give the role the attribute CREATEDB") && !message.contains("hunter2"),

@@ -193,7 +193,14 @@ class _Closed:
 def _blocking(store: str | Store | AsyncStore) -> Store | None:
     if isinstance(store, str):
         return None
-    return store.to_blocking() if isinstance(store, AsyncStore) else store
+    if isinstance(store, Store):
+        return store
+    if isinstance(store, AsyncStore):
+        return store.to_blocking()
+    raise TypeError(
+        f"a session takes a Store, an AsyncStore or a URL, and no {type(store).__name__}: "
+        "AsyncStore.open(…) must be awaited first"
+    )
 
 
 def _settings(given: SessionSettings | dict[str, Any] | None) -> SessionSettings | None:
