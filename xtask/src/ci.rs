@@ -18,7 +18,7 @@ use crate::process::{Cargo, Verdict};
 use crate::services::start::Services;
 use crate::tools::{self, Tool};
 use crate::workspace::{FACADE, KIT, Workspace};
-use crate::{conformance, layers, test, tidy};
+use crate::{conformance, layers, package, test, tidy};
 
 /// The number of random cases per property with `--long`. Some properties take minutes then.
 const LONG_CASES: &str = "1000";
@@ -125,6 +125,7 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
     steps.push(Step { name: "doc".into(), run: Box::new(move || doc(run)) });
     steps.push(Step { name: "layers".into(), run: Box::new(move || layers::run(workspace)) });
     steps.push(Step { name: "tidy".into(), run: Box::new(move || tidy::run(workspace)) });
+    steps.push(package_step(run));
     steps.push(tool_step(run, tools::DENY, &["check", "licenses", "bans", "sources"]));
     steps.push(tool_step(run, tools::MACHETE, &[]));
     if run.with_tools || tools::HACK.find(workspace).is_some() {
@@ -178,6 +179,13 @@ fn cargo_step<'a>(
         prepared(cargo.args(&args), run).run()
     };
     Step { name, run: Box::new(step) }
+}
+
+/// Returns the step that packs the crates. Building each from its packed form takes long.
+fn package_step(run: Run<'_>) -> Step<'_> {
+    let args = package::Args { no_build: !run.long };
+    let name = if args.no_build { "package --no-build" } else { "package" };
+    Step { name: name.into(), run: Box::new(move || package::run(run.workspace, &args)) }
 }
 
 /// Returns a step that needs a tool. Without the tool the step passes, unless tools are required,

@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 use crate::process::Verdict;
 use crate::workspace::Workspace;
 use crate::{
-    bench, ci, conformance, coverage, fuzz, layers, mutants, python, screenshots, semver, services,
-    suites, test, tidy, tools, torture, vectors,
+    bench, ci, conformance, coverage, fuzz, layers, mutants, package, python, screenshots, semver,
+    services, suites, test, tidy, tools, torture, vectors,
 };
 
 /// The tasks of the workspace
@@ -72,6 +72,13 @@ enum Task {
     /// The last line of the output is `N passed, N failed, N skipped`. A failure is printed with
     /// the seed that reproduces it.
     Torture(torture::Args),
+    /// Pack every crate as a registry would get it, check what is inside, and build each from its
+    /// packed form, without a network
+    ///
+    /// `package --no-build` checks the fields, the licences and the files only, in seconds. A crate
+    /// with `publish = false` is left out. The archives are in target/package/package, and
+    /// `tar -tzf` lists one.
+    Package(package::Args),
     /// Report changes of the public API, and whether the version number reflects them
     Semver(semver::Args),
     /// Measure which lines the tests execute, in a table by crate
@@ -108,6 +115,7 @@ pub fn run(cli: Cli) -> Result<Verdict> {
         Task::Suites(args) => suites::run(&workspace()?, &args),
         Task::Fuzz(args) => fuzz::run(&workspace()?, &args),
         Task::Torture(args) => torture::run(&workspace()?, &args),
+        Task::Package(args) => package::run(&workspace()?, &args),
         Task::Semver(args) => semver::run(&workspace()?, &args),
         Task::Coverage(args) => coverage::run(&workspace()?, &args),
         Task::Mutants(args) => mutants::run(&workspace()?, &args),

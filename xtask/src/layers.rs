@@ -39,7 +39,7 @@ use crate::workspace::Workspace;
 const CORE: &str = "context-core";
 const FACADE: &str = crate::workspace::FACADE;
 const SERVER: &str = "context-server";
-const COMMAND: &str = "context-cli";
+const COMMAND: &str = crate::workspace::COMMAND;
 const KIT: &str = crate::workspace::KIT;
 const SIMULATOR: &str = "context-simulator";
 const SERVERS: &str = "context-servers";

@@ -18,6 +18,7 @@ mod guarantees;
 pub mod layers;
 mod limits;
 mod mutants;
+pub mod package;
 mod paths;
 mod process;
 mod public_types;

@@ -1,8 +1,9 @@
 //! `cargo xtask semver`: changes of the public API since a version, and whether the version number
 //! reflects them.
 //!
-//! Nothing is published yet, so the baseline is a folder or a revision of this repository. Run this
-//! task before a release. Between releases, breaking changes are expected.
+//! Nothing is published yet, so the baseline is a folder or a revision of this repository: the last
+//! tag, or before the first tag the one that `[workspace.metadata.semver]` names. Run this task
+//! before a release. Between releases, breaking changes are expected.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,20 +12,17 @@ use anyhow::{Context, Result, ensure};
 
 use crate::process::Verdict;
 use crate::tools;
-use crate::workspace::{FUZZ, KIT, Workspace};
-
-/// Crates for internal use. The public API of the conformance crate is checked nevertheless, since
-/// authors of other repositories use it.
-const OURS_ALONE: [&str; 4] = ["context-cli", "context-servers", FUZZ, "xtask"];
+use crate::workspace::{COMMAND, Workspace, is_public};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// The crates to check [default: all that others depend on]
+    /// The crates to check [default: all that are published, without the command]
     packages: Vec<String>,
     /// A folder with the version to compare with
     #[arg(long, conflicts_with = "rev")]
     baseline: Option<PathBuf>,
-    /// The revision of this repository to compare with [default: the last tag]
+    /// The revision of this repository to compare with [default: the last tag, else the baseline
+    /// in Cargo.toml]
     #[arg(long)]
     rev: Option<String>,
 }
@@ -50,9 +48,10 @@ fn packages(workspace: &Workspace, baseline: &Path, named: &[String]) -> Vec<Str
     if !named.is_empty() {
         return named.to_vec();
     }
-    let crates = workspace.crates().into_iter().map(|krate| krate.name.to_string());
+    let crates = workspace.crates().into_iter().filter(|krate| is_public(krate));
     crates
-        .filter(|name| !OURS_ALONE.contains(&name.as_str()) || name == KIT)
+        .map(|krate| krate.name.to_string())
+        .filter(|name| name != COMMAND)
         .filter(|name| {
             let known = baseline.join(name).join("Cargo.toml").is_file();
             if !known {
@@ -65,17 +64,27 @@ fn packages(workspace: &Workspace, baseline: &Path, named: &[String]) -> Vec<Str
 
 /// Whether there is a tagged version to compare with.
 pub(crate) fn has_tag(workspace: &Workspace) -> bool {
-    git(workspace, &["describe", "--tags", "--abbrev=0"]).is_ok()
+    last_tag(workspace).is_ok()
+}
+
+fn last_tag(workspace: &Workspace) -> Result<String> {
+    git(workspace, &["describe", "--tags", "--abbrev=0"])
 }
 
 /// Checks a revision out into its own folder below the target folder.
 fn checkout(workspace: &Workspace, rev: Option<&str>) -> Result<PathBuf> {
-    let rev = match rev {
-        Some(rev) => rev.to_owned(),
-        None => git(workspace, &["describe", "--tags", "--abbrev=0"])
-            .context("there is no tag to compare with: name a --rev or a --baseline")?,
+    let rev = match (rev, last_tag(workspace), workspace.setting("/semver/baseline")) {
+        (Some(rev), ..) | (None, Err(_), Some(rev)) => rev.to_owned(),
+        (None, Ok(tag), _) => tag,
+        (None, Err(error), None) => {
+            return Err(error.context("there is no tag: name a --rev or a --baseline"));
+        }
     };
-    let rev = git(workspace, &["rev-parse", "--verify", &format!("{rev}^{{commit}}")])?;
+    let rev = git(workspace, &["rev-parse", "--verify", &format!("{rev}^{{commit}}")])
+        .with_context(|| {
+            format!("this clone has no revision {rev}: name a --rev or a --baseline")
+        })?;
+    println!("compared with {rev}");
     let folder = workspace.target_folder().join("semver").join(&rev);
     if !folder.join("Cargo.toml").is_file() {
         let path = folder.to_str().context("the target folder's name is no text")?;

@@ -62,6 +62,25 @@ pub fn files(root: &Path) -> Result<Vec<SourceFile>> {
     Ok(found)
 }
 
+/// Returns all files of a folder, ordered by path. What is not UTF-8 in them is replaced.
+pub(crate) fn all_files(root: &Path) -> Result<Vec<SourceFile>> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = fs::read(&path)?;
+                found.push(SourceFile::new(relative(root, &path), String::from_utf8_lossy(&bytes)));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
 fn is_text(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     matches!(&*extension, "rs" | "toml" | "md" | "sh" | "yml" | "yaml" | "sql" | "lua")

@@ -122,7 +122,8 @@ fn check_text(file: &SourceFile, found: &mut Vec<Finding>) {
     }
 }
 
-fn machine_folder(line: &str) -> Option<&'static str> {
+/// Returns the first folder of a path in this line that exists on one person's machine only.
+pub(crate) fn machine_folder(line: &str) -> Option<&'static str> {
     let begins_path = |at: usize| {
         let before = line[..at].chars().next_back();
         !before

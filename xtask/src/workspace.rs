@@ -10,7 +10,7 @@ use cargo_metadata::{Metadata, MetadataCommand, Package, PackageName};
 /// The start of the names of our packages: on the public registry, `context-core` and others are
 /// taken. A crate keeps the name of its folder, by which all tasks speak of it; only cargo is asked
 /// for packages.
-const PREFIX: &str = "context-layer-";
+pub(crate) const PREFIX: &str = "context-layer-";
 
 /// Returns the name of the package of a crate: `context-layer-core` of `context-core`.
 pub(crate) fn package_name(krate: &str) -> String {
@@ -32,6 +32,9 @@ pub(crate) fn crate_name(package: &str) -> String {
 pub(crate) const FACADE: &str = "context-runtime";
 /// The name of the conformance crate.
 pub(crate) const KIT: &str = "context-conformance";
+
+/// The crate of the command.
+pub(crate) const COMMAND: &str = "context-cli";
 
 /// The crate with the fuzz targets.
 pub(crate) const FUZZ: &str = "context-fuzz";
@@ -96,6 +99,11 @@ impl Workspace {
         folders.map(open).collect()
     }
 
+    /// Returns a text of the table `workspace.metadata` of the manifest, by its JSON pointer.
+    pub(crate) fn setting(&self, pointer: &str) -> Option<&str> {
+        self.metadata.workspace_metadata.pointer(pointer)?.as_str()
+    }
+
     /// Returns the crates of the workspace, ordered by name.
     pub(crate) fn crates(&self) -> Vec<&Package> {
         let mut crates = self.metadata.workspace_packages();
@@ -127,6 +135,11 @@ impl Workspace {
             None => self.root().parent().unwrap_or(self.root()).join("shared"),
         }
     }
+}
+
+/// Whether a crate is meant for a registry.
+pub(crate) fn is_public(package: &Package) -> bool {
+    package.publish.as_ref().is_none_or(|registries| !registries.is_empty())
 }
 
 /// Returns the names of a crate's targets of one kind: `test`, `bench`, …

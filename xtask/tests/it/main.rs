@@ -7,5 +7,6 @@
 
 mod conformance;
 mod layers;
+mod package;
 mod services;
 mod tidy;
