@@ -13,9 +13,9 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::app::{App, Outcome};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff,
-    erase, export, fork, graph, import, log, mcp, memory, pin, prepare, prompt, redact, render,
-    restore, retain, rewind, search, serve, show, spill, streams, tokens, trajectory, ui, upgrade,
-    vacuum, verify, watch,
+    erase, export, fork, graph, import, log, man, mcp, memory, pin, prepare, prompt, redact,
+    render, restore, retain, rewind, search, serve, show, spill, streams, tokens, trajectory, ui,
+    upgrade, vacuum, verify, watch,
 };
 use crate::error::Failure;
 
@@ -57,7 +57,7 @@ const GROUPS: [(&str, &[&str]); 10] = [
     ("Remove", &["redact", "delete", "retain", "erase"]),
     ("Look after the store", &["verify", "vacuum", "backup", "upgrade"]),
     ("For other programs", &["serve", "mcp"]),
-    ("Other", &["completions", "help"]),
+    ("Other", &["completions", "man", "help"]),
 ];
 
 /// Inspects and changes a store of agent conversations.
@@ -166,6 +166,8 @@ pub(crate) enum Command {
     Upgrade(upgrade::Args),
     /// Print a script that completes this command in a shell
     Completions(completions::Args),
+    /// Write the pages of the manual
+    Man(man::Args),
 }
 
 impl Cli {
@@ -269,6 +271,7 @@ impl Command {
             Self::Backup(args) => backup::run(args, app).await,
             Self::Upgrade(args) => upgrade::run(args, app).await,
             Self::Completions(args) => completions::run(args, &mut Cli::command(), app),
+            Self::Man(args) => man::run(args, Cli::command(), app),
         }
     }
 }

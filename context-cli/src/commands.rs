@@ -22,6 +22,7 @@ pub(crate) mod graph;
 pub(crate) mod import;
 mod leave_behind;
 pub(crate) mod log;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod pin;

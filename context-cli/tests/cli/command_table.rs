@@ -97,4 +97,5 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("delete", Writes, "delete notes"),
     ("erase", Writes, "erase local --yes"),
     ("completions", None, "completions bash"),
+    ("man", None, "man"),
 ];

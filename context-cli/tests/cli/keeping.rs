@@ -1,5 +1,9 @@
 //! A store file is searched, cleaned and copied by several processes in turn.
 
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -15,6 +19,48 @@ fn scripts_complete_the_command() {
     let record = &bench.records("completions fish")[0];
     assert_eq!(record["text"], bench.ok("completions fish"));
     assert!(!bench.path().join("context.db").exists());
+}
+
+/// Each page is formatted by the program that shows it, if it is there.
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let bench = Bench::new();
+    let told = bench.ok("man --output share/man1");
+    let folder = bench.path().join("share/man1");
+    let pages: Vec<_> = fs::read_dir(&folder).unwrap().map(|page| page.unwrap().path()).collect();
+    assert_eq!(told.trim(), format!("{} pages in share/man1", pages.len()));
+    assert!(pages.len() > 50 && folder.join("context-memory-add.1").is_file());
+    // A second time they are replaced, and each is told.
+    let records = bench.records("man --output share/man1");
+    assert_eq!(records.len(), pages.len());
+    let main = fs::read_to_string(folder.join("context.1")).unwrap();
+    assert_eq!(main, bench.ok("man"));
+    assert_eq!(bench.records("man")[0]["text"], *main);
+
+    // A synopsis may be a line that has no place to break.
+    let groff = |page: &Path| {
+        let all = ["-man", "-Kutf8", "-Tutf8", "-ww", "-Wbreak", "-P-c", "-P-b", "-P-u"];
+        Command::new("groff").args(all).arg(page).output()
+    };
+    if groff(&folder.join("context.1")).is_err() {
+        eprintln!("there is no groff: the pages of the manual are not formatted");
+        return;
+    }
+    for page in pages {
+        let shown = groff(&page).unwrap();
+        let warnings = String::from_utf8_lossy(&shown.stderr);
+        assert!(shown.status.success() && warnings.is_empty(), "{}: {warnings}", page.display());
+        let text = String::from_utf8_lossy(&shown.stdout);
+        let sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES"];
+        for section in sections {
+            assert!(text.lines().any(|line| line == section), "{section} in {text}");
+        }
+        // A command line is in one line, as in the help.
+        if page.ends_with("context-log.1") {
+            let command = "context log support-7 --branch main-v2 -n 20";
+            assert!(text.lines().any(|line| line.trim() == command), "{text}");
+        }
+    }
 }
 
 #[test]
