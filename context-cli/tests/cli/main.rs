@@ -2,6 +2,8 @@
 
 mod as_of;
 mod command_table;
+#[cfg(unix)]
+mod container;
 mod copying;
 mod data;
 mod errors;
@@ -10,6 +12,8 @@ mod folders;
 mod forms;
 mod harness;
 mod inspector;
+#[cfg(unix)]
+mod install;
 #[cfg(unix)]
 mod interrupt;
 mod json;
