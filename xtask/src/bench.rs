@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: costs compared with baselines, counted in instructions, and compared with
 //! other libraries.
 //!
-//! An area is one of the facade's benchmarks, or the command's one of the inspector. The benchmark
-//! defines its measurements, and its baselines or targets.
+//! An area is one of the facade's benchmarks, or one of the command's: the inspector, the HTTP API.
+//! The benchmark defines its measurements, and its baselines or targets.
 //! Two names are not areas of this kind: [`instructions`] counts the instructions of hot paths,
 //! [`peers`] compares other libraries.
 
@@ -25,6 +25,10 @@ const STORES: &str = "stores";
 /// The area that measures the inspector in a browser: it is a benchmark of the command, which it
 /// runs.
 const INSPECTOR: &str = "inspector";
+/// The area that loads the HTTP API, which the command serves.
+const SERVE: &str = "serve";
+/// The areas that are benchmarks of the command.
+const OF_COMMAND: [&str; 2] = [INSPECTOR, SERVE];
 /// The crate of the command.
 const COMMAND: &str = "context-cli";
 
@@ -81,7 +85,8 @@ fn areas(workspace: &Workspace) -> BTreeSet<String> {
     let mut areas =
         workspace.krate(FACADE).map(|facade| targets(facade, "bench")).unwrap_or_default();
     areas.retain(|area| ![instructions::PROGRAM, peers::PROGRAM].contains(&area.as_str()));
-    areas.extend(workspace.has_target(COMMAND, "bench", INSPECTOR).then(|| INSPECTOR.to_owned()));
+    let of_command = OF_COMMAND.iter().filter(|area| workspace.has_target(COMMAND, "bench", area));
+    areas.extend(of_command.map(|area| (*area).to_owned()));
     areas
 }
 
@@ -117,9 +122,10 @@ fn program(workspace: &Workspace, area: &OsStr, rest: &[OsString], args: &Args) 
     let needs = match area {
         STORES => Need::servers(),
         INSPECTOR => [Need::Browser].into(),
+        SERVE => [Need::Postgres].into(),
         _ => Default::default(),
     };
-    let krate = if area == INSPECTOR { COMMAND } else { FACADE };
+    let krate = if OF_COMMAND.contains(&area) { COMMAND } else { FACADE };
     let services = Services::start(&needs, false)?;
     if let Some(missing) = services.missing() {
         eprintln!("{missing}");
