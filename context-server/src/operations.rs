@@ -78,6 +78,9 @@ const CACHED_BRANCHES: usize = 6;
 /// The number of branches whose head is kept in memory.
 const KNOWN_HEADS: u64 = 10_000;
 
+/// The newest known head of a branch, locked by the append that runs.
+type KnownHead = Arc<tokio::sync::Mutex<Option<MessageId>>>;
+
 /// The operations over the chats of one user.
 ///
 /// ```
@@ -104,8 +107,8 @@ pub struct Operations {
     replays: Arc<Mutex<VecDeque<KeptReplay>>>,
     facts: Arc<Mutex<VecDeque<KeptFacts>>>,
     runs: run::RunCache,
-    /// The newest known head of branches that were appended to. May be out of date.
-    heads: moka::sync::Cache<(ChatRef, BranchName), Option<MessageId>>,
+    /// The heads of branches that were appended to. May be out of date.
+    heads: moka::sync::Cache<(ChatRef, BranchName), KnownHead>,
 }
 
 impl Operations {

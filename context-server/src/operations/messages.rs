@@ -316,9 +316,12 @@ impl Operations {
         nodes: Vec<Arc<Node>>,
         fixed: Option<Option<MessageId>>,
     ) -> Result<AppendedMessages, OperationError> {
-        let place = (chat.clone(), branch.clone());
-        // A head that is out of date costs a second attempt, which the store's answer names.
-        let mut expected = fixed.clone().unwrap_or_else(|| self.heads.get(&place).flatten());
+        let known = self.heads.get_with((chat.clone(), branch.clone()), Default::default);
+        // Appends of one branch would only conflict with each other. Those of other processes
+        // still may: a head that is out of date costs a second attempt, which the store's answer
+        // names.
+        let mut known = known.lock().await;
+        let mut expected = fixed.clone().unwrap_or_else(|| known.clone());
         let ids: Vec<_> = nodes.iter().map(|node| node.id.clone()).collect();
         let appended = |replayed| AppendedMessages {
             branch: branch.to_string(),
@@ -352,7 +355,7 @@ impl Operations {
             };
             match outcome {
                 CommitOutcome::Applied(_) => {
-                    self.heads.insert(place, ids.last().cloned());
+                    *known = ids.last().cloned();
                     return Ok(appended(false));
                 }
                 CommitOutcome::Replayed(_) => return Ok(appended(true)),
