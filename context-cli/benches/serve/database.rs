@@ -45,22 +45,15 @@ impl Database {
         Some(Self { kind, server, folder: tempfile::tempdir().unwrap() })
     }
 
-    /// Returns the URL of our store.
-    pub(crate) fn ours(&self) -> String {
+    /// Returns the URL of the store of a side.
+    pub(crate) fn url(&self, side: &str) -> String {
         let sign = if self.server.contains('?') { '&' } else { '?' };
         match self.kind {
-            Kind::Postgres => format!("{}{sign}schema={}", self.server, schema("ours")),
-            Kind::Sqlite => format!("sqlite:{}", self.folder.path().join("ours.db").display()),
+            Kind::Postgres => format!("{}{sign}schema={}", self.server, schema(side)),
+            Kind::Sqlite => {
+                format!("sqlite:{}", self.folder.path().join(format!("{side}.db")).display())
+            }
         }
-    }
-
-    /// Returns the file or the URL of the floor, and its schema.
-    pub(crate) fn floor(&self) -> [String; 2] {
-        let place = match self.kind {
-            Kind::Postgres => self.server.clone(),
-            Kind::Sqlite => self.folder.path().join("floor.db").display().to_string(),
-        };
-        [place, schema("floor")]
     }
 
     /// Removes what both sides wrote to a server.

@@ -1,20 +1,19 @@
-//! The floor: the same two paths by axum and the bare driver, and nothing else.
+//! The floor: the same two paths by bare axum, with the same statements of the database.
 //!
-//! No validation, no limits, no tokens, no metrics, no branches, no checksums: a row for each
-//! message, unique by its id, a row for the head of each chat, and an index of the texts. The
-//! connections, their number and settings are those of our stores. So are the statements in number:
-//! each request first reads the row of its chat, and an append is then one transaction.
+//! The statements are those of our stores, called as directly as they can be: what the stores
+//! themselves cost beside the bare drivers, `bench stores` measures. There is nothing else: no
+//! users, tokens, limits, time limits, metrics, description, conditions, repetitions with other
+//! content, waits for another process.
 
-mod pool;
-mod postgres;
-mod sqlite;
-
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use axum::{Json, Router};
+use context_runtime::store::{ChainEnd, Commit, CommitOutcome, NewChat, Node, Target, Window};
+use context_runtime::{BranchName, ChatRef, Clock, Message, MessageId, Role, Store, SystemClock};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -23,7 +22,15 @@ use tokio::net::TcpListener;
 /// The argument with which this program is a server.
 pub(crate) const ARGUMENT: &str = "floor";
 /// The messages of a page.
-const PAGE: i64 = 20;
+const PAGE: usize = 20;
+
+/// The head of a chat, as far as this process knows it, locked by the append that runs.
+type Head = Arc<tokio::sync::Mutex<Option<MessageId>>>;
+
+struct Database {
+    store: Arc<dyn Store>,
+    heads: Mutex<HashMap<String, Head>>,
+}
 
 #[derive(Deserialize)]
 struct Append {
@@ -57,35 +64,12 @@ struct Page {
     messages: Vec<Stored>,
 }
 
-/// A row of a new message.
-struct Row {
-    id: String,
-    body: String,
-    text: String,
-}
-
-/// The driver failed, for instance because the file was busy.
-struct Failed;
-
-enum Database {
-    Sqlite(sqlite::Database),
-    Postgres(postgres::Database),
-}
-
-/// Serves until the process is killed. The arguments are those of [`Servers::floor`]: the store,
-/// its file or URL, and the schema.
-///
-/// [`Servers::floor`]: crate::servers::Servers::floor
-pub(crate) async fn serve(mut arguments: impl Iterator<Item = String>) {
-    let mut next = || arguments.next().unwrap();
-    let (store, place, schema) = (next(), next(), next());
-    let database = match store.as_str() {
-        "postgres" => Database::Postgres(postgres::Database::open(&place, &schema).await),
-        _ => Database::Sqlite(sqlite::Database::open(&place)),
-    };
+/// Serves the store at a URL until the process is killed.
+pub(crate) async fn serve(url: &str) {
+    let store = context_runtime::open(url).await.unwrap();
     let router = Router::new()
         .route("/v1/chats/{chat}/messages", get(page).post(append))
-        .with_state(Arc::new(database));
+        .with_state(Arc::new(Database { store, heads: Mutex::default() }));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     println!("{}", json!({"port": listener.local_addr().unwrap().port()}));
     axum::serve(listener, router).await.unwrap();
@@ -93,42 +77,66 @@ pub(crate) async fn serve(mut arguments: impl Iterator<Item = String>) {
 
 async fn append(
     State(database): State<Arc<Database>>,
-    Path(chat): Path<String>,
+    Path(name): Path<String>,
     headers: HeaderMap,
     Json(append): Json<Append>,
 ) -> Result<Json<Appended>, StatusCode> {
     let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
     let key = key.ok_or(StatusCode::BAD_REQUEST)?;
-    let rows = append.messages.into_iter().enumerate().map(|(at, NewMessage { role, text })| {
-        let body = json!({"role": role, "parts": [{"type": "text", "text": text}]}).to_string();
-        Row { id: format!("{key}-{}", at + 1), body, text }
+    let now = SystemClock.now();
+    let nodes = append.messages.into_iter().enumerate().map(|(at, NewMessage { role, text })| {
+        let role = if role == "user" { Role::User } else { Role::Assistant };
+        let id = MessageId::from(format!("{key}-{}", at + 1));
+        Arc::new(Node::new(id, Message::text(role, text), now))
     });
-    let rows: Vec<_> = rows.collect();
-    let ids: Vec<_> = rows.iter().map(|row| row.id.clone()).collect();
-    let head = ids.last().cloned().ok_or(StatusCode::BAD_REQUEST)?;
-    let appended = match &*database {
-        Database::Sqlite(database) => database.append(chat, rows).await,
-        Database::Postgres(database) => database.append(chat, rows).await,
-    };
-    let is_new = appended.map_err(|Failed| StatusCode::SERVICE_UNAVAILABLE)?;
-    Ok(Json(Appended { branch: "main", head, ids, replayed: !is_new }))
+    let nodes: Vec<_> = nodes.collect();
+    let ids: Vec<_> = nodes.iter().map(|node| node.id.to_string()).collect();
+    let newest = nodes.last().map(|node| node.id.clone()).ok_or(StatusCode::BAD_REQUEST)?;
+    let chat = ChatRef::new("ada", name.as_str());
+    let history = database.store.history();
+    let found = history.chat(&chat).await.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    if found.is_none() {
+        let new = NewChat::new(chat.clone(), now);
+        let created = history.create_chat(new).await;
+        let _created = created.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    }
+    let head = Arc::clone(database.heads.lock().unwrap().entry(name).or_default());
+    let mut head = head.lock().await;
+    loop {
+        let target = Target::Extend { branch: BranchName::main(), expected: head.clone() };
+        let commit = Commit { nodes: nodes.clone(), ..Commit::new(chat.clone(), target, now) };
+        let replayed = match history.commit(commit).await {
+            Ok(CommitOutcome::Applied(_)) => false,
+            Ok(CommitOutcome::Replayed(_) | CommitOutcome::Exists { .. }) => true,
+            // The other process has moved the head.
+            Ok(CommitOutcome::Conflict { actual }) => {
+                *head = actual;
+                continue;
+            }
+            _ => return Err(StatusCode::SERVICE_UNAVAILABLE),
+        };
+        if !replayed {
+            *head = Some(newest.clone());
+        }
+        return Ok(Json(Appended { branch: "main", head: newest.to_string(), ids, replayed }));
+    }
 }
 
 async fn page(
     State(database): State<Arc<Database>>,
-    Path(chat): Path<String>,
+    Path(name): Path<String>,
 ) -> Result<Json<Page>, StatusCode> {
-    let newest = match &*database {
-        Database::Sqlite(database) => database.newest(chat).await,
-        Database::Postgres(database) => database.newest(chat).await,
-    };
-    let newest = newest.map_err(|Failed| StatusCode::SERVICE_UNAVAILABLE)?;
-    let newest = newest.ok_or(StatusCode::NOT_FOUND)?;
-    let head = newest.first().map(|(id, _)| id.clone());
-    let stored = |(id, body)| Stored { id, body: RawValue::from_string(body).unwrap() };
-    Ok(Json(Page {
-        branch: "main",
-        head,
-        messages: newest.into_iter().rev().map(stored).collect(),
-    }))
+    let chat = ChatRef::new("ada", name.as_str());
+    let history = database.store.history();
+    let found = history.chat(&chat).await.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    let branch = found.ok_or(StatusCode::NOT_FOUND)?.active;
+    let newest = history.chain(&chat, &ChainEnd::Branch(branch), &Window::Last(PAGE)).await;
+    let newest = newest.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
+    let stored = (0..newest.len()).filter_map(|at| newest.get(at)).map(|node| Stored {
+        id: node.id.to_string(),
+        body: serde_json::from_slice(node.body().bytes()).unwrap(),
+    });
+    let messages: Vec<_> = stored.collect();
+    let head = messages.last().map(|message| message.id.clone());
+    Ok(Json(Page { branch: "main", head, messages }))
 }

@@ -1,5 +1,5 @@
 //! `cargo xtask bench serve`: requests a second of two `context serve` over one store, beside two
-//! bare axum servers that do the same work with the bare driver.
+//! bare axum servers that call the store with the same statements, and nothing else.
 //!
 //! The clients are tasks of this program, the servers are processes. Both sides are measured in
 //! turn, and nothing is killed meanwhile: a killed server answers nothing for a while, on either
@@ -69,7 +69,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let mut arguments = std::env::args().skip(1);
     if arguments.next().as_deref() == Some(floor::ARGUMENT) {
-        runtime.block_on(floor::serve(arguments));
+        runtime.block_on(floor::serve(&arguments.next().unwrap()));
         return;
     }
     let options = Options::parse();

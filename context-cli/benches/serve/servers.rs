@@ -29,8 +29,7 @@ impl Servers {
     pub(crate) fn floor(database: &Database) -> Self {
         let command = || {
             let mut command = Command::new(std::env::current_exe().unwrap());
-            command.args([floor::ARGUMENT.to_owned(), database.kind.to_string()]);
-            command.args(database.floor());
+            command.args([floor::ARGUMENT, &database.url("floor")]);
             command
         };
         Self((0..SERVERS).map(|_| Server::start(command())).collect())
@@ -57,7 +56,7 @@ impl Servers {
 fn ours(database: &Database, port: u16) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_context"));
     command.args(["--json", "serve", "--user", "ada", "--rate", RATE]);
-    command.args(["--port", &port.to_string(), "--store", &database.ours()]);
+    command.args(["--port", &port.to_string(), "--store", &database.url("ours")]);
     command
 }
 
