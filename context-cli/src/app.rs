@@ -185,6 +185,20 @@ impl App {
         self.store_in(OpenMode::Create).await
     }
 
+    /// Opens the store, and creates it and says so if it does not exist, for those who meant
+    /// another one.
+    pub(crate) async fn store_or_told_new(&self) -> Result<Arc<dyn Store>, Failure> {
+        match self.store_to_write().await {
+            Err(Failure::NoStore { url }) => {
+                let store = self.store_or_new().await?;
+                self.out.note(format_args!("there was no store at {url}: it is a new one"));
+                Ok(store)
+            }
+            Err(Failure::Store(error)) if error.is_not_found() => self.store_or_new().await,
+            opened => opened,
+        }
+    }
+
     /// Opens the store in this mode.
     pub(crate) async fn store_in(&self, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
         match &self.location {

@@ -175,11 +175,23 @@ impl Cli {
     pub(crate) fn read<T: Into<OsString> + Clone>(
         args: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
+        let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
         let mut command = Self::command();
         command.build();
         let template = template(&command);
         let mut command = command.help_template(template);
-        let matches = command.try_get_matches_from_mut(args)?;
+        let matches = match command.try_get_matches_from_mut(&args) {
+            Ok(matches) => matches,
+            Err(error) => {
+                return Err(match chat_like_a_flag(&args) {
+                    Some(name) => command.error(
+                        ErrorKind::UnknownArgument,
+                        format!("{name} is read as flags: a chat with such a name follows `--`"),
+                    ),
+                    None => error,
+                });
+            }
+        };
         let cli = Self::from_arg_matches(&matches)?;
         match empty(&cli.global, &matches) {
             None => Ok(cli),
@@ -190,6 +202,15 @@ impl Cli {
             }
         }
     }
+}
+
+/// Returns an argument that was read as short flags, and is the name of a chat: those of Claude
+/// Code have the name of a folder, which begins with a hyphen for a slash.
+fn chat_like_a_flag(args: &[OsString]) -> Option<&str> {
+    let flags = args.iter().filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--");
+    let mut names =
+        flags.filter(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('/'));
+    names.next()
 }
 
 /// Returns the option or variable that is set to an empty value, with an example of a valid value.

@@ -176,7 +176,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         }
         // A missing SQLite file is reported as `NoStore` instead.
         ErrorKind::NotFound if error.operation() == "open" => NAME_ANOTHER,
-        ErrorKind::NotFound if about("chat") => "`context chats` lists the chats of this user",
+        ErrorKind::NotFound if about("chat") => {
+            "`context chats` lists the chats of this user; --user names another"
+        }
         ErrorKind::NotFound if about("repository") => {
             "name a folder for the snapshots with --snapshots, or make a repository with `git init`"
         }
@@ -299,7 +301,10 @@ impl Failure {
             Self::TooLarge { limit, .. } => format!("it is larger than {limit} bytes"),
             Self::Read { source, .. } => format!("it cannot be read: {source}"),
             Self::Taken { chat, difference, .. } => {
-                format!("chat {chat} exists with other content: {difference}")
+                format!(
+                    "chat {chat} exists with other content: {difference}; import the file with \
+                     --chat NAME, or delete the chat first"
+                )
             }
             Self::Store(error) => match error.get("line") {
                 Some(line) => format!("line {line}: {}", error.message()),

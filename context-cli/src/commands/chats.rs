@@ -72,7 +72,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         app.out.line(format!("{id}  {when}  {size:24}  {title}").trim_end())?;
     }
     if chats.is_empty() {
-        app.out.note(format_args!("user {} has no chats here", app.user));
+        app.out.note(format_args!("user {} has no chats here; --user names another", app.user));
     }
     Ok(Outcome::Success)
 }

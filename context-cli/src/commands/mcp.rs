@@ -38,7 +38,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     }
     let store = match args.read_only {
         true => app.store_to_read().await?,
-        false => app.store_or_new().await?,
+        false => app.store_or_told_new().await?,
     };
     let operations = Operations::new(store)
         .user(app.user.clone())

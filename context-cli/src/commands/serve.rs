@@ -113,7 +113,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let mode = if args.read_only { OpenMode::Read } else { OpenMode::Write };
     let store = match args.read_only {
         true => app.store_in(mode).await?,
-        false => app.store_or_new().await?,
+        false => app.store_or_told_new().await?,
     };
     let operations = Operations::new(store)
         .user(app.user.clone())

@@ -96,7 +96,7 @@ fn policies_that_are_not_there_or_need_a_model_are_refused() {
     $ context compact nobody
     error: no such chat
       chat nobody
-      `context chats` lists the chats of this user
+      `context chats` lists the chats of this user; --user names another
     "#
     );
 }

@@ -146,3 +146,31 @@ fn what_was_typed_is_repeated_without_sequences() {
         "{said:?}"
     );
 }
+
+/// The chats of Claude Code have the name of their folder, which begins with a hyphen for a slash.
+/// Such a name was read as flags: `-h` of `-home` printed the help, with status 0.
+#[test]
+fn a_chat_whose_name_looks_like_flags_is_asked_for_behind_two_hyphens() {
+    let bench = Bench::with_sample();
+    for name in ["-home-ada-garden/e4c2", "-Users-ada-garden/e4c2"] {
+        let ran = bench.run(&format!("log {name}"));
+        assert_eq!(ran.status, 2, "{ran:?}");
+        assert!(ran.err.contains("a chat with such a name follows `--`"), "{ran:?}");
+        let ran = bench.run(&format!("log -- {name}"));
+        assert!(ran.err.contains("no such chat"), "{ran:?}");
+    }
+}
+
+/// An editor that starts the server with a misspelt path sees no conversation, and its user looks
+/// into its log.
+#[test]
+fn a_store_that_a_server_makes_is_told() {
+    let bench = Bench::with_sample();
+    assert_eq!(bench.run("mcp").err, "");
+    let ran = bench.run("--store sqlite:misspelt.db mcp");
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(
+        ran.err.contains("there was no store at sqlite:misspelt.db: it is a new one"),
+        "{ran:?}"
+    );
+}

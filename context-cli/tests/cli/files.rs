@@ -240,7 +240,7 @@ fn a_chat_that_holds_something_else_stops_only_its_own_file() {
     $ context import a.json b.json
     imported 1 chat · 1 message · 1 branch · 1 file not imported
       b
-    note: a.json: not imported: chat a exists with other content: message m1 differs
+    note: a.json: not imported: chat a exists with other content: message m1 differs; import the file with --chat NAME, or delete the chat first
     (exit status 1)
 
     $ context chats

@@ -100,7 +100,7 @@ fn a_broken_line_costs_its_chat_or_with_strict_everything() {
     $ context branches kept
     error: no such chat
       chat kept
-      `context chats` lists the chats of this user
+      `context chats` lists the chats of this user; --user names another
     (exit status 1)
 
     $ context chats

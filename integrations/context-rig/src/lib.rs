@@ -40,10 +40,20 @@
 //!   be compacted by one of the two libraries: messages that rig has summarized are shown again
 //!   when the context layer compacts the same chat.
 //!
+//! A chat belongs to a user, so a conversation is one of this user's. The preamble of an agent
+//! stays in rig and is not stored.
+//!
 //! Reading and appending cost one read of the chain, since rig compares the length of the log.
 //!
 //! Files, such as the images of messages, are blobs of the chat [`FILES`], which all logs of the
 //! user share. A store without blobs keeps logs but no files.
+//!
+//! # Two writers
+//!
+//! rig refuses an append to a log that has changed since it was read, with `SessionError::Changed`:
+//! of two runs of one conversation at the same time, the second is not stored, and its answer is in
+//! the error. Ask again, which reads the conversation first. Conversations of their own do not wait
+//! for each other.
 //!
 //! # Messages
 //!
