@@ -2,6 +2,7 @@
 
 mod answer;
 mod arguments;
+mod read;
 mod resources;
 mod stdio;
 mod tools;
@@ -11,9 +12,10 @@ use std::sync::LazyLock;
 
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::model::{
-    CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Implementation,
-    ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities, ServerConfig,
+    CacheScope, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Implementation,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, tool_handler};
@@ -63,6 +65,22 @@ impl ServerHandler for McpServer {
         ServerConfig::new(capabilities)
             .with_server_info(implementation)
             .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let mut tools = TOOLS.list_all();
+        tools.retain(|tool| self.offers(tool));
+        let listed = ListToolsResult::with_all_items(tools);
+        // Revisions from this one on have a list say how long it may be kept.
+        let version = context.protocol_version();
+        Ok(match version.is_some_and(|it| it >= ProtocolVersion::V_2026_07_28) {
+            true => listed.with_ttl_ms(0).with_cache_scope(CacheScope::Public),
+            false => listed,
+        })
     }
 
     async fn list_resources(

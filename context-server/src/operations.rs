@@ -12,6 +12,7 @@ mod chats;
 mod graph;
 mod memory;
 mod messages;
+mod numbered;
 mod prepare;
 mod prompt;
 mod provenance;
@@ -34,6 +35,7 @@ use context_runtime::{
     SystemClock, UserId, Uuid7Ids,
 };
 
+pub(crate) use self::actions::CAN_BE_UNDONE;
 pub use self::actions::{Action, ActionDone};
 pub use self::answering::{AnswerProgress, PieceInFlight};
 pub use self::branch_difference::BranchDifference;
@@ -51,6 +53,9 @@ pub use self::memory::{
 pub use self::messages::{
     AppendConditions, AppendMessages, AppendedMessages, MessagePage, MessageQuery, NewMessage,
     StoredMessage,
+};
+pub(crate) use self::numbered::{
+    NumberedBranch, NumberedMessage, NumberedMessages, text as message_text,
 };
 pub use self::prepare::{PrepareRequest, PreparedRequest, PreparedTokens};
 pub use self::prompt::{PromptFormat, PromptFragment, PromptTool, PromptView, SystemText};

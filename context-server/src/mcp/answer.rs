@@ -8,6 +8,9 @@ use crate::OperationError;
 /// The most bytes of an answer.
 pub(super) const MOST_BYTES: usize = 40_000;
 
+const READ_ONLY: &str = "this server was started with --read-only: remember, forget, fork and \
+                         compact are refused";
+
 /// Text that is written line by line until it is long enough.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
@@ -42,7 +45,29 @@ pub(super) fn text(text: impl Into<String>) -> CallToolResult {
 
 /// Returns the result of a tool that could not do what was asked. The model reads it.
 pub(super) fn failed(error: &OperationError) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(error.problem().detail)])
+    let text = match (error, advice(error)) {
+        (OperationError::ReadOnly, _) => READ_ONLY.to_owned(),
+        (_, Some(advice)) => format!("{}; {advice}", error.problem().detail),
+        (_, None) => error.problem().detail,
+    };
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+/// Returns what a model may do about something that is not there.
+fn advice(error: &OperationError) -> Option<&'static str> {
+    let OperationError::Store(error) = error else { return None };
+    let is_about = |name| error.is_not_found() && error.get(name).is_some();
+    // The error of a message or a branch may name its chat as well.
+    [
+        ("message", "search_history finds messages, and read_messages shows their numbers and ids"),
+        ("message of", "the chat is empty"),
+        ("memory", "give the id as `recall` printed it"),
+        ("scope", "leave `scope` out, or give it as an answer of `forget` printed it"),
+        ("branch", "leave `branch` out for the active one"),
+        ("chat", "list_chats lists those that there are"),
+    ]
+    .into_iter()
+    .find_map(|(name, advice)| is_about(name).then_some(advice))
 }
 
 /// Returns a time to the minute, in UTC.

@@ -21,20 +21,20 @@ pub(super) struct SearchHistory {
     pub(super) after: Option<String>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadMessages {
     /// The chat.
     pub(super) chat: String,
     /// The branch. Default: the active one.
     pub(super) branch: Option<String>,
-    /// The number of the first message, from 1. Without it, the newest messages are read.
+    /// The number of the first message, from 1. Default: as many as fit up to the last.
     pub(super) first: Option<u64>,
-    /// The number of the last message. Default: as many as fit.
+    /// The number of the last message. Default: as many as fit from the first on, or the newest.
     pub(super) last: Option<u64>,
-    /// The id of one message to read instead, as search names it.
+    /// One message to read instead, on any branch: its id, as search names it, or its number.
     pub(super) message: Option<String>,
-    /// For a single long message: the byte to begin with.
+    /// For one long message: the byte to begin with.
     pub(super) offset: Option<usize>,
 }
 
@@ -59,8 +59,8 @@ pub(super) struct Remember {
 pub(super) struct Forget {
     /// The memory, as `recall` names it.
     pub(super) id: String,
-    /// The scope of the memory, as `recall` names it.
-    pub(super) scope: String,
+    /// The scope of the memory. Needed only if an answer of `forget` asks for it.
+    pub(super) scope: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -68,7 +68,7 @@ pub(super) struct Forget {
 pub(super) struct Fork {
     /// The chat.
     pub(super) chat: String,
-    /// The last message that the copy has. Default: the newest.
+    /// The last message that the copy has, by id or number. Default: the newest.
     pub(super) message: Option<String>,
     /// The name of the new chat.
     pub(super) to: String,
@@ -83,6 +83,8 @@ pub(super) struct ContextStatus {
     pub(super) branch: Option<String>,
     /// The model whose window and token counter are used.
     pub(super) model: String,
+    /// The window in tokens, if it is not the model's.
+    pub(super) window: Option<u64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

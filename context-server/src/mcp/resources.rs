@@ -4,9 +4,12 @@ use rmcp::model::{
     CompletionInfo, ErrorData, ListResourceTemplatesResult, ListResourcesResult,
     ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
+use serde_json::json;
 
-use super::answer::{Lines, time};
-use crate::operations::{MessageQuery, Operations, TrajectoryFormat};
+use super::answer::Lines;
+use super::arguments::ReadMessages;
+use super::read::read_messages;
+use crate::operations::{Operations, TrajectoryFormat};
 use crate::{OperationError, links};
 
 /// The scheme and the host of the addresses.
@@ -53,8 +56,8 @@ pub(super) async fn read(
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
     let missing = || {
-        let data = serde_json::json!({"uri": uri});
-        ErrorData::resource_not_found("there is no such resource", Some(data))
+        let text = "there is no such resource; resources/list lists those that there are";
+        ErrorData::resource_not_found(text, Some(json!({"uri": uri})))
     };
     let path = uri.strip_prefix(CHATS).ok_or_else(missing)?;
     let (chat, rounds) = match path.strip_suffix("/rounds") {
@@ -64,23 +67,26 @@ pub(super) async fn read(
     let chat = links::decode(chat).filter(|_| !chat.contains('/')).ok_or_else(missing)?;
     let read = match rounds {
         true => run(operations, &chat).await,
-        false => messages(operations, &chat).await,
+        false => newest(operations, &chat).await,
     };
-    let text = read.map_err(|error| match error.status().as_u16() {
-        404 | 422 => missing(),
-        _ => protocol_error(error),
-    })?;
+    let text = match read {
+        Ok(text) => text,
+        Err(error) if !matches!(error.status().as_u16(), 404 | 422) => {
+            return Err(protocol_error(error));
+        }
+        Err(_) if rounds && operations.chat_with_branches(&chat).await.is_ok() => {
+            let text = "no run of this chat is recorded: `context import --trajectory` records \
+                        those of files";
+            return Err(ErrorData::resource_not_found(text, Some(json!({"uri": uri}))));
+        }
+        Err(_) => return Err(missing()),
+    };
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]))
 }
 
-async fn messages(operations: &Operations, chat: &str) -> Result<String, OperationError> {
-    let page = operations.messages(chat, &MessageQuery::default()).await?;
-    let mut lines = Lines::default();
-    for message in page.messages {
-        lines.add(&format!("{} · {} · {}", message.id, message.kind, time(message.created_at)));
-        message.text().lines().for_each(|line| lines.add(&format!("  {line}")));
-    }
-    Ok(lines.finish())
+async fn newest(operations: &Operations, chat: &str) -> Result<String, OperationError> {
+    let asked = ReadMessages { chat: chat.to_owned(), ..ReadMessages::default() };
+    read_messages(operations, asked).await
 }
 
 async fn run(operations: &Operations, chat: &str) -> Result<String, OperationError> {

@@ -1,24 +1,21 @@
 //! The tools.
 
-use context_runtime::{BranchName, HistoryTools, Metadata, Part, ToolCall, ToolInput, display};
+use context_runtime::tokens::ModelTable;
+use context_runtime::{Error, ErrorKind, display, limits};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, Tool};
 use rmcp::{tool, tool_router};
-use serde_json::json;
 
-use super::McpServer;
-use super::answer::{Lines, MOST_BYTES, failed, text, time};
+use super::answer::{Lines, failed, text, time};
 use super::arguments::{
     Compact, ContextStatus, Forget, Fork, ListChats, ReadMessages, Recall, Remember, SearchHistory,
 };
+use super::{McpServer, read};
 use crate::OperationError;
 use crate::operations::{
-    Action, ForgetMemory, Operations, PrepareRequest, RememberText, TurnSettings,
+    Action, CAN_BE_UNDONE, ForgetMemory, Operations, PrepareRequest, RememberText, TurnSettings,
 };
-
-/// The number of messages that are read if none is named.
-const NEWEST: u64 = 20;
 
 type Done = Result<CallToolResult, OperationError>;
 
@@ -35,21 +32,25 @@ impl McpServer {
         settled(list_chats(&self.operations, asked).await)
     }
 
-    /// Finds messages of earlier conversations by their words, best first. Names the chat and the
-    /// id of each message, for read_messages.
+    /// Finds messages of earlier conversations by their words, best first. Names the chat, the id
+    /// and the number of each message: read_messages reads it by its id, and what surrounds it by
+    /// numbers.
     #[tool(annotations(read_only_hint = true, open_world_hint = false))]
     async fn search_history(&self, Parameters(asked): Parameters<SearchHistory>) -> CallToolResult {
         settled(search_history(&self.operations, asked).await)
     }
 
-    /// Reads messages of a conversation by number or id, also those that a compaction took out of
-    /// the window and tool results that were too large for it.
+    /// Reads messages of a conversation by number or id, without either the newest; also those that
+    /// a compaction took out of the window and tool results that were too large for it. An answer
+    /// has as many messages as fit, long ones shortened; one message alone comes in pieces of
+    /// 40,000 bytes.
     #[tool(annotations(read_only_hint = true, open_world_hint = false))]
     async fn read_messages(&self, Parameters(asked): Parameters<ReadMessages>) -> CallToolResult {
         settled(read_messages(&self.operations, asked).await)
     }
 
-    /// Finds what is remembered of this user for a request: notes, facts, earlier messages.
+    /// Finds what is remembered of this user for a request: texts that `remember` kept, facts, and
+    /// what agents with a memory were told. Imported messages are found by search_history instead.
     #[tool(annotations(read_only_hint = true, open_world_hint = false))]
     async fn recall(&self, Parameters(asked): Parameters<Recall>) -> CallToolResult {
         settled(recall(&self.operations, asked).await)
@@ -73,14 +74,16 @@ impl McpServer {
         settled(fork(&self.operations, asked).await)
     }
 
-    /// Counts what fills the window of a conversation: system prompt, tools, messages, the rest.
+    /// Counts what fills the window of a stored conversation: system prompt, tools, messages, the
+    /// rest.
     #[tool(annotations(read_only_hint = true, open_world_hint = false))]
     async fn context_status(&self, Parameters(asked): Parameters<ContextStatus>) -> CallToolResult {
         settled(context_status(&self.operations, asked).await)
     }
 
-    /// Makes room in the window of a conversation, gently first. Nothing is deleted, and it can be
-    /// undone.
+    /// Makes room in the window of a stored conversation, gently first. Acts on the stored
+    /// conversation; it does not change the window of the agent that calls it. Nothing is deleted,
+    /// and it can be undone.
     #[tool(annotations(destructive_hint = false, open_world_hint = false))]
     async fn compact(&self, Parameters(asked): Parameters<Compact>) -> CallToolResult {
         settled(compact(&self.operations, asked).await)
@@ -91,13 +94,24 @@ impl McpServer {
     pub(super) fn tools() -> ToolRouter<Self> {
         Self::tool_routes()
     }
+
+    /// Returns whether a tool is offered: a server that changes nothing has those that read.
+    pub(super) fn offers(&self, tool: &Tool) -> bool {
+        let hints = tool.annotations.as_ref();
+        !self.operations.is_read_only() || hints.and_then(|it| it.read_only_hint) == Some(true)
+    }
 }
 
 async fn list_chats(operations: &Operations, asked: ListChats) -> Done {
-    let page = operations.chats(asked.after.as_deref()).await?;
+    let page = operations.chats(asked.after.as_deref()).await;
+    let page = page.map_err(|error| of_cursor(error, asked.after.as_deref()))?;
     let mut lines = Lines::default();
     if page.chats.is_empty() {
-        lines.add("There are no conversations yet.");
+        lines.add(&format!(
+            "The user {} has no conversations in this store. `context import` brings those of \
+             other programs in.",
+            operations.owner(),
+        ));
     }
     for chat in &page.chats {
         let title = chat.title.as_deref().map(|title| format!(" · {}", one_line(title)));
@@ -113,16 +127,26 @@ async fn list_chats(operations: &Operations, asked: ListChats) -> Done {
 
 async fn search_history(operations: &Operations, asked: SearchHistory) -> Done {
     let (chat, after) = (asked.chat.as_deref(), asked.after.as_deref());
-    let found = operations.search(&asked.query, chat, after).await?;
+    check_query(&asked.query)?;
+    if let Some(chat) = chat {
+        operations.known_branch(chat, None).await?;
+    }
+    let found = operations.search(&asked.query, chat, after).await;
+    let found = found.map_err(|error| of_cursor(error, after))?;
+    let numbers = operations.numbers(&found.hits).await;
     let mut lines = Lines::default();
     if found.hits.is_empty() {
-        lines.add("No message has all of these words. Try fewer, or other forms of them.");
+        lines.add(
+            "No message has all of these words. Try fewer of them, or try the beginning of a word.",
+        );
     }
     for hit in &found.hits {
         let snippet: String = hit.snippet.iter().map(|(piece, _)| piece.as_str()).collect();
         let (before, after) = (dots(hit.cut_before), dots(hit.cut_after));
+        let number = numbers.get(&(hit.chat.clone(), hit.message.clone()));
+        let number = number.map(|number| format!(" · #{number}")).unwrap_or_default();
         lines.add(&format!(
-            "chat {:?} · message {:?} · {} · {}\n  {before}{}{after}",
+            "chat {:?} · message {:?}{number} · {} · {}\n  {before}{}{after}",
             hit.chat,
             hit.message,
             hit.role,
@@ -137,77 +161,20 @@ async fn search_history(operations: &Operations, asked: SearchHistory) -> Done {
 }
 
 async fn read_messages(operations: &Operations, asked: ReadMessages) -> Done {
-    let offset = asked.offset.unwrap_or_default();
-    if let Some(message) = &asked.message {
-        return Ok(text(one_message(operations, &asked.chat, message, offset).await?));
-    }
-    let branch = match asked.branch {
-        Some(branch) => branch,
-        None => operations.chat_with_branches(&asked.chat).await?.active,
-    };
-    let mut input = serde_json::Map::new();
-    let (first, last) = match asked.first {
-        Some(first) => (first, asked.last),
-        None => {
-            let newest = operations.branch_length(&asked.chat, &branch).await?;
-            (newest.saturating_sub(NEWEST - 1).max(1), Some(newest.max(1)))
-        }
-    };
-    input.insert("first".to_owned(), json!(first));
-    input.insert("offset".to_owned(), json!(offset));
-    if let Some(last) = last {
-        input.insert("last".to_owned(), json!(last));
-    }
-    let call = ToolCall {
-        id: "mcp".to_owned(),
-        name: HistoryTools::READ.to_owned(),
-        input: ToolInput::Json(json!(input).into()),
-        metadata: Metadata::default(),
-    };
-    let chat = operations.chat_ref(&asked.chat);
-    let tools = HistoryTools::new(&**operations.store(), chat, BranchName::from(&*branch));
-    let result = tools.answer(&call).await;
-    let texts = result.output.iter().filter_map(|part| match part {
-        Part::Text(part) => Some(part.text.as_str()),
-        _ => None,
-    });
-    let mut answer = text(texts.collect::<Vec<_>>().join("\n"));
-    answer.is_error = Some(result.is_error);
-    Ok(answer)
-}
-
-/// Returns a piece of one message, on any branch.
-async fn one_message(
-    operations: &Operations,
-    chat: &str,
-    message: &str,
-    offset: usize,
-) -> Result<String, OperationError> {
-    let stored = operations.message(chat, message).await?;
-    let whole = stored.text();
-    let start = whole.floor_char_boundary(offset.min(whole.len()));
-    let end = whole.floor_char_boundary(start.saturating_add(MOST_BYTES).min(whole.len()));
-    let mut shown = format!("{} · {} · {}\n", stored.id, stored.kind, time(stored.created_at));
-    shown.push_str(&whole[start..end]);
-    if end < whole.len() {
-        shown.push_str(&format!("\n({} bytes; go on with offset {end})", whole.len()));
-    }
-    Ok(shown)
+    Ok(text(read::read_messages(operations, asked).await?))
 }
 
 async fn recall(operations: &Operations, asked: Recall) -> Done {
+    check_query(&asked.query)?;
     let recalled = operations.would_recall(&asked.query, None, asked.tokens).await?;
     let mut lines = Lines::default();
     if recalled.memories.is_empty() {
-        lines.add("Nothing is remembered that fits this request.");
+        lines.add("Nothing is remembered that fits this request. search_history looks into chats.");
     }
     for memory in &recalled.memories {
         let at = memory.at.map(|at| format!(" · {}", time(at))).unwrap_or_default();
         let speaker = memory.speaker.as_deref().map(|it| format!(" · {}", one_line(it)));
-        let name = match (&memory.id, &memory.scope) {
-            (Some(id), Some(scope)) => format!(" · id {id:?} · scope {:?}", scope.key()),
-            _ => String::new(),
-        };
+        let name = memory.id.as_ref().map(|id| format!(" · id {id:?}")).unwrap_or_default();
         lines.add(&format!("{}{}{at}{name}", memory.kind, speaker.unwrap_or_default()));
         memory.text.lines().for_each(|line| lines.add(&format!("  {line}")));
     }
@@ -220,7 +187,15 @@ async fn remember(operations: &Operations, asked: Remember) -> Done {
 }
 
 async fn forget(operations: &Operations, asked: Forget) -> Done {
-    let forgotten = operations.forget(ForgetMemory::named(&asked.scope, asked.id)?).await?;
+    let scope = match asked.scope.filter(|scope| !scope.is_empty()) {
+        Some(scope) => scope,
+        None => only_scope(operations, &asked.id).await?,
+    };
+    let memory = ForgetMemory::named(&scope, asked.id).map_err(|_| {
+        let problem = "no scope has this name; leave `scope` out, or give it as printed";
+        OperationError::invalid("scope", problem)
+    })?;
+    let forgotten = operations.forget(memory).await?;
     let mut lines = Lines::default();
     lines.add(match forgotten.removed {
         0 => "There is no such memory.",
@@ -230,18 +205,53 @@ async fn forget(operations: &Operations, asked: Forget) -> Done {
     Ok(text(lines.finish()))
 }
 
+/// Returns the scope of a memory that has its id alone.
+async fn only_scope(operations: &Operations, id: &str) -> Result<String, OperationError> {
+    let scopes = operations.scopes_of_memory(id).await?;
+    match &scopes[..] {
+        [] => Err(Error::not_found("forget", "memory", id).into()),
+        [scope] => Ok(scope.key()),
+        several => {
+            let keys: Vec<_> = several.iter().map(|scope| scope.key()).collect();
+            let problem = format!("several memories have this id; name one of {}", keys.join(" "));
+            Err(OperationError::invalid("scope", problem))
+        }
+    }
+}
+
 async fn fork(operations: &Operations, asked: Fork) -> Done {
-    let message = match asked.message {
-        Some(message) => message.into(),
-        None => operations.newest_message(&asked.chat).await?,
+    let Fork { chat, message, to } = asked;
+    limits::check_id("fork", "chat", &to)
+        .map_err(|error| OperationError::invalid("to", error.to_string()))?;
+    let message = match message {
+        Some(message) => operations.numbered_message(&chat, None, &message).await?.node.id.clone(),
+        None => operations.newest_message(&chat).await?,
     };
-    let action = Action::Fork { message, to: asked.to };
-    Ok(text(operations.act(&asked.chat, action).await?.text))
+    match operations.act(&chat, Action::Fork { message, to: to.clone() }).await {
+        Ok(done) => Ok(text(done.text)),
+        Err(OperationError::Store(error)) if !error.is_not_found() => {
+            // An unfinished fork of this name is replaced, so the name is not looked at before.
+            match operations.chat_with_branches(&to).await {
+                Ok(_) => {
+                    let problem = format!("there is a chat {to:?} already; choose another name");
+                    Err(OperationError::invalid("to", problem))
+                }
+                Err(_) => Err(error.into()),
+            }
+        }
+        Err(error) => Err(error),
+    }
 }
 
 async fn context_status(operations: &Operations, asked: ContextStatus) -> Done {
-    let mut settings = TurnSettings { model: asked.model, ..TurnSettings::default() };
-    settings.branch = asked.branch;
+    operations.known_branch(&asked.chat, asked.branch.as_deref()).await?;
+    check_window(&asked.model, asked.window)?;
+    let settings = TurnSettings {
+        model: asked.model,
+        window: asked.window,
+        branch: asked.branch,
+        ..TurnSettings::default()
+    };
     let prepared = operations.prepare(&asked.chat, PrepareRequest::new(settings)).await?;
     let tokens = prepared.tokens;
     let mut lines = Lines::default();
@@ -269,13 +279,47 @@ async fn context_status(operations: &Operations, asked: ContextStatus) -> Done {
 }
 
 async fn compact(operations: &Operations, asked: Compact) -> Done {
+    operations.known_branch(&asked.chat, asked.branch.as_deref()).await?;
+    check_window(&asked.model, asked.window)?;
     let action = Action::Compact {
         branch: asked.branch,
         policies: Operations::compactable().map(ToOwned::to_owned).collect(),
         model: asked.model,
         window: asked.window,
     };
-    Ok(text(operations.act(&asked.chat, action).await?.text))
+    let done = operations.act(&asked.chat, action).await?;
+    Ok(text(match done.text.strip_suffix(CAN_BE_UNDONE) {
+        Some(compacted) => {
+            format!("{compacted} `context compact --undo -- {}` takes it back.", asked.chat)
+        }
+        None => done.text,
+    }))
+}
+
+fn check_query(query: &str) -> Result<(), OperationError> {
+    match query.trim() {
+        "" => Err(OperationError::invalid("query", "the query is empty")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a model whose window nobody named.
+fn check_window(model: &str, window: Option<u64>) -> Result<(), OperationError> {
+    if window.is_some() || ModelTable::builtin().model(model).window().is_some() {
+        return Ok(());
+    }
+    let problem = format!("the window of {model:?} is not known; pass `window`, in tokens");
+    Err(OperationError::invalid("model", problem))
+}
+
+/// Says what to do about a cursor that a listing refused.
+fn of_cursor(error: OperationError, after: Option<&str>) -> OperationError {
+    match &error {
+        OperationError::Store(cause) if after.is_some() && cause.kind() == ErrorKind::Invalid => {
+            OperationError::invalid("after", format!("{cause}; begin without `after`"))
+        }
+        _ => error,
+    }
 }
 
 /// Returns a text on one line.

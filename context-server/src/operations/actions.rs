@@ -13,6 +13,9 @@ use utoipa::ToSchema;
 use super::Operations;
 use crate::OperationError;
 
+/// The end of the sentence about a compaction, for a face that has [`Action::Undo`].
+pub(crate) const CAN_BE_UNDONE: &str = " Undo takes it back.";
+
 /// A change of a chat.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
@@ -146,7 +149,8 @@ impl Operations {
             }
             Action::Fork { message, to } => {
                 limits::check_id("fork", "chat", &to)?;
-                let mut engine = self.engine(chat, None).await?;
+                let view = self.branch_with(chat, None, &message).await?;
+                let mut engine = self.engine(chat, Some(view.branch.as_str())).await?;
                 engine.fork_at(to.as_str(), &message).await?;
                 done.text = format!("Copied the messages up to this one to the chat {to}.");
                 done.chat = to;
@@ -295,7 +299,7 @@ impl Operations {
         done.message = engine.compact(&turn, rewrite, &plan.reports()).await?;
         let _saved = engine.save().await?;
         let (before, after) = (plan.before, plan.planned.after);
-        done.text = format!("{before} tokens of messages became {after}. Undo takes it back.");
+        done.text = format!("{before} tokens of messages became {after}.{CAN_BE_UNDONE}");
         Ok(())
     }
 }

@@ -355,13 +355,7 @@ impl Operations {
         let done = facts.forget(&ids).await?.and(records.forget_memories(&ids).await?);
         let mut notes = Vec::new();
         if let Some(source) = stored.record.source {
-            notes.push(match &source.message {
-                Some(message) => format!(
-                    "The message {message} of {} still has the text: redact it to remove it there.",
-                    source.session
-                ),
-                None => format!("The session {} still has what was said in it.", source.session),
-            });
+            notes.extend(self.still_said(&source).await?);
             let scopes: Vec<_> =
                 self.memory_scopes().await?.into_iter().map(|size| size.scope).collect();
             if let Some(scopes) = scopes.chunks(limits::MAX_MEMORY_SCOPES).next() {
@@ -376,6 +370,42 @@ impl Operations {
         }
         notes.push("Requests that were sent, exports and backups keep their copies.".to_owned());
         Ok(MemoryForgotten { removed: done.removed, remaining: done.remaining, notes })
+    }
+}
+
+impl Operations {
+    /// Returns the scopes in which the user has a memory of this id.
+    pub(crate) async fn scopes_of_memory(
+        &self,
+        id: &str,
+    ) -> Result<Vec<MemoryScope>, OperationError> {
+        let records = self.memories()?;
+        limits::check_id("forget", "memory", id)?;
+        let (ids, mut scopes) = ([MemoryId::from(id)], Vec::new());
+        for MemoryScopeSize { scope, .. } in self.memory_scopes().await? {
+            let found = records.memories(&scope, &ids).await?;
+            if found.iter().any(|stored| is_memory(&stored.record.kind)) {
+                scopes.push(scope);
+            }
+        }
+        Ok(scopes)
+    }
+
+    /// Says where the source of a memory still has its text. `None` if the source is no chat of
+    /// this store, but only a name, as for a text that was remembered by request.
+    async fn still_said(&self, source: &MemorySource) -> Result<Option<String>, OperationError> {
+        let session = &source.session;
+        let chat = self.chat_ref(session.as_str());
+        if self.history().chat(&chat).await?.is_none() {
+            return Ok(None);
+        }
+        let Some(message) = &source.message else {
+            return Ok(Some(format!("The session {session} still has what was said in it.")));
+        };
+        let found = self.history().messages(&chat, std::slice::from_ref(message)).await?;
+        let text = "still has the text: redact it to remove it there.";
+        let is_there = found.into_iter().any(|found| found.is_some());
+        Ok(is_there.then(|| format!("The message {message} of {session} {text}")))
     }
 }
 

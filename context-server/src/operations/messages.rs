@@ -62,19 +62,6 @@ impl StoredMessage {
     }
 }
 
-impl StoredMessage {
-    /// Returns the texts of the message: what was said, called and returned.
-    pub(crate) fn text(&self) -> String {
-        match serde_json::from_value::<Message>(self.body.clone()) {
-            Ok(message) => {
-                let parts = message.parts.iter().map(context_runtime::display::part);
-                parts.collect::<Vec<_>>().join("\n")
-            }
-            Err(_) => self.body.to_string(),
-        }
-    }
-}
-
 /// A part of a branch that is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -258,14 +245,6 @@ impl Operations {
         let node = found.into_iter().flatten().next();
         let node = node.ok_or_else(|| Error::not_found("message", "message", &id))?;
         Ok(StoredMessage::of(&node.node))
-    }
-
-    /// Returns the number of messages of a branch, boundaries included.
-    pub async fn branch_length(&self, chat: &str, branch: &str) -> Result<u64, OperationError> {
-        let chat = self.checked(chat)?;
-        let end = ChainEnd::Branch(BranchName::from(branch));
-        let newest = self.history().chain(&chat, &end, &Window::Last(1)).await?;
-        Ok(newest.skipped() + newest.len() as u64)
     }
 
     /// Returns the newest message of the active branch.

@@ -1,5 +1,8 @@
 //! The tools of the Model Context Protocol, asked over HTTP as a client of it does.
 
+mod reading;
+mod wording;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -92,12 +95,13 @@ async fn an_agent_finds_an_old_conversation_and_reads_it() {
     let listed = client.ok("list_chats", json!({})).await;
     assert!(listed.starts_with("pottery · 2 messages · "), "{listed}");
     let found = client.ok("search_history", json!({"query": "lisbon"})).await;
-    assert!(found.starts_with("chat \"trip\" · message \"trip-1\" · user · "), "{found}");
+    assert!(found.starts_with("chat \"trip\" · message \"trip-1\" · #1 · user · "), "{found}");
     let read = client.ok("read_messages", json!({"chat": "trip", "first": 1, "last": 2})).await;
     assert!(read.contains("Two tickets to Lisbon on Friday.") && read.contains("Window or aisle?"));
     assert_eq!(client.ok("read_messages", json!({"chat": "trip"})).await, read, "the newest ones");
     let one = client.ok("read_messages", json!({"chat": "trip", "message": "trip-2"})).await;
-    assert!(one.starts_with("trip-2 · assistant · ") && one.ends_with("Window or aisle?"), "{one}");
+    assert!(one.contains("#2 · message \"trip-2\" · assistant · "), "{one}");
+    assert!(one.ends_with("Window or aisle?"), "{one}");
     let rest =
         client.ok("read_messages", json!({"chat": "trip", "message": "trip-2", "offset": 10}));
     assert!(rest.await.ends_with("aisle?"));
@@ -106,7 +110,7 @@ async fn an_agent_finds_an_old_conversation_and_reads_it() {
     let (none, failed) = client.call("read_messages", json!({"chat": "nothing"})).await;
     assert!(failed && none.contains("nothing"), "{none}");
     let nobody = client.ok("search_history", json!({"query": "zeppelin"})).await;
-    assert!(nobody.contains("Try fewer"), "{nobody}");
+    assert!(nobody.contains("try the beginning of a word"), "{nobody}");
 }
 
 #[tokio::test]
@@ -116,17 +120,14 @@ async fn an_agent_remembers_recalls_and_forgets() {
     client.ok("remember", json!({"text": "Ada flies from Lisbon only."})).await;
     let recalled = client.ok("recall", json!({"query": "From which airport, Lisbon?"})).await;
     assert!(recalled.contains("  Ada flies from Lisbon only."), "{recalled}");
-    let between = |text: &str, before: &str| {
-        let (_, rest) = text.split_once(before).unwrap();
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-        values.next().unwrap().unwrap()
-    };
-    let (id, scope) = (between(&recalled, "id "), between(&recalled, "scope "));
-    let forget = json!({"id": id, "scope": scope});
+    let (_, id) = recalled.split_once("id ").unwrap();
+    let id: String = serde_json::Deserializer::from_str(id).into_iter().next().unwrap().unwrap();
+    let forget = json!({"id": id});
     let other = Client { api: &api, user: "bob" };
     assert!(other.call("forget", forget.clone()).await.1, "it is not his");
     let forgotten = client.ok("forget", forget).await;
     assert!(forgotten.starts_with("The memory is removed."), "{forgotten}");
+    assert!(!forgotten.contains("still has"), "no chat has the text: {forgotten}");
     let none = client.ok("recall", json!({"query": "Lisbon"})).await;
     assert!(none.contains("Nothing is remembered"), "{none}");
 }
@@ -146,7 +147,7 @@ async fn an_agent_forks_looks_at_the_window_and_compacts() {
     let compacted = client
         .ok("compact", json!({"chat": "copy", "model": "claude-sonnet-4-5", "window": 40_000}));
     let compacted = compacted.await;
-    assert!(compacted.contains("Undo takes it back"), "{compacted}");
+    assert!(compacted.ends_with("`context compact --undo -- copy` takes it back."), "{compacted}");
     assert_ne!(client.ok("context_status", status).await, before);
     let (refused, failed) = client.call("fork", json!({"chat": "long", "to": "copy"})).await;
     assert!(failed, "{refused}");
@@ -167,18 +168,21 @@ async fn chats_and_runs_are_resources() {
     assert_eq!(completed["completion"]["values"], json!(["trip"]));
     let read = client.ask("resources/read", json!({"uri": "context://chats/trip"})).await.unwrap();
     let text = read["contents"][0]["text"].as_str().unwrap();
-    assert!(text.contains("trip-1 · user") && text.contains("  Window or aisle?"), "{text}");
+    assert!(text.contains("\"trip-1\" · user") && text.contains("Window or aisle?"), "{text}");
     for uri in [
         "context://chats/none",
         "context://chats/",
         "context://chats/trip/x",
         "file:///etc/passwd",
-        "context://chats/trip/rounds",
+        "context://chats/none/rounds",
         "context://chats/%zz",
     ] {
         let error = client.ask("resources/read", json!({"uri": uri})).await.unwrap_err();
         assert!(error["message"].as_str().unwrap().contains("no such resource"), "{uri}: {error}");
     }
+    let unrecorded = json!({"uri": "context://chats/trip/rounds"});
+    let error = client.ask("resources/read", unrecorded).await.unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("import --trajectory"), "{error}");
     let other = Client { api: &api, user: "bob" };
     assert_eq!(other.ask("resources/list", json!({})).await.unwrap()["resources"], json!([]));
     other.ask("resources/read", json!({"uri": "context://chats/trip"})).await.unwrap_err();

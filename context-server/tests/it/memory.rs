@@ -89,6 +89,7 @@ async fn a_prompt_is_shown_by_fragment_and_in_each_format() {
 async fn what_is_remembered_is_listed_recalled_and_forgotten() {
     let site = Site::new().await;
     assert!(site.page("/memory").await.contains("context memory add"));
+    site.say("lisbon", [user("I fly from Lisbon only.").with_id("m1")]).await;
     site.remember("lisbon", [("m1", "I fly from Lisbon only."), ("m2", "My cat is called Tom.")])
         .await;
     site.remember("work", [("m1", "Invoices go to the office.")]).await;

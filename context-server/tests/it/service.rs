@@ -76,6 +76,14 @@ impl Api {
         Self { store, router }
     }
 
+    /// Creates a service that changes nothing.
+    pub(crate) async fn read_only() -> Self {
+        let store = context_runtime::open("mem:").await.unwrap();
+        let operations = Operations::new(Arc::clone(&store)).read_only(true);
+        let router = Service::new(operations).tokens(tokens()).router();
+        Self { store, router }
+    }
+
     pub(crate) async fn ask(&self, request: Request<Body>) -> Answered {
         let answer = self.router.clone().oneshot(request).await.unwrap();
         let (status, headers) = (answer.status(), answer.headers().clone());
