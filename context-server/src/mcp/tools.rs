@@ -221,6 +221,9 @@ async fn only_scope(operations: &Operations, id: &str) -> Result<String, Operati
 
 async fn fork(operations: &Operations, asked: Fork) -> Done {
     let Fork { chat, message, to } = asked;
+    if to.is_empty() {
+        return Err(OperationError::invalid("to", "the new chat needs a name"));
+    }
     limits::check_id("fork", "chat", &to)
         .map_err(|error| OperationError::invalid("to", error.to_string()))?;
     let message = match message {

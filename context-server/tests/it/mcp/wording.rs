@@ -26,7 +26,7 @@ async fn a_refusal_says_what_to_do() {
         ("list_chats", json!({"after": "foreign"}), "begin without `after`"),
         ("forget", json!({"id": "none"}), "as `recall` printed it"),
         ("forget", json!({"id": "none", "scope": "here"}), "leave `scope` out"),
-        ("fork", json!({"chat": "trip", "to": ""}), "to: "),
+        ("fork", json!({"chat": "trip", "to": ""}), "to: the new chat needs a name"),
         ("fork", json!({"chat": "trip", "to": "pottery"}), "choose another name"),
         ("fork", json!({"chat": "none", "to": "copy"}), "list_chats lists"),
         ("fork", json!({"chat": "trip", "to": "copy", "message": "x"}), "search_history finds"),
