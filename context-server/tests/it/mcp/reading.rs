@@ -1,5 +1,8 @@
 //! An agent reads conversations that are too long for one answer.
 
+use std::sync::Arc;
+
+use context_runtime::{ChatRef, Part, Spill};
 use serde_json::{Value, json};
 
 use super::Client;
@@ -170,4 +173,33 @@ async fn a_message_of_another_branch_names_its_branch_and_may_be_forked() {
     client.ok("fork", json!({"chat": "by-id", "message": "3", "to": "by-number"})).await;
     let fork = client.ok("read_messages", json!({"chat": "by-number"})).await;
     assert_eq!(numbers(&fork), [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_result_that_was_too_large_for_the_window_is_read_in_full() {
+    let api = Api::new().await;
+    chat(&api, "trip", ["one".to_owned()]).await;
+    let whole: String = (0..3_000).map(|line| format!("line {line} äöü\n")).collect();
+    let spill = Spill::new(Arc::clone(&api.store)).unwrap();
+    let blob = spill.put(&ChatRef::new("ada", "trip"), whole.clone(), "text/plain").await.unwrap();
+    let record = json!({"blob": blob.id, "bytes": blob.bytes, "reason": "tool_result_too_large"});
+    let result = json!({"type": "tool_result", "call_id": "c1", "name": "log",
+        "output": [{"type": "text", "text": "line 0 …"}], "metadata": {"spilled": record}});
+    let messages = json!({"messages": [
+        {"role": "assistant", "parts": [Part::tool_call("c1", "log", json!({}))]},
+        {"id": "result", "role": "tool", "parts": [result]},
+    ]});
+    api.post("/v1/chats/trip/messages", messages).await.ok();
+    let client = Client { api: &api, user: "ada" };
+    let among = client.ok("read_messages", json!({"chat": "trip"})).await;
+    let told = "(a result is shortened; all of it: read_messages with message \"result\")";
+    assert!(among.contains("line 0 …") && among.contains(told), "{among}");
+    let (mut read, mut offset) = (String::new(), Some(0));
+    while let Some(at) = offset {
+        let asked = json!({"chat": "trip", "message": "result", "offset": at});
+        let piece = client.ok("read_messages", asked).await;
+        offset = way(&piece, "go on with offset ");
+        read += piece.splitn(4, '\n').nth(3).unwrap();
+    }
+    assert_eq!(read, format!("← log {whole}"));
 }
