@@ -81,9 +81,9 @@ impl McpServer {
         settled(context_status(&self.operations, asked).await)
     }
 
-    /// Makes room in the window of a stored conversation, gently first. Acts on the stored
-    /// conversation; it does not change the window of the agent that calls it. Nothing is deleted,
-    /// and it can be undone.
+    /// Makes room in the window of a stored conversation, gently first, and not in that of the
+    /// agent that calls it. Nothing is deleted, and it can be undone. Of a conversation that is
+    /// imported from a file, compact a `fork`: the file's new messages are not imported after it.
     #[tool(annotations(destructive_hint = false, open_world_hint = false))]
     async fn compact(&self, Parameters(asked): Parameters<Compact>) -> CallToolResult {
         settled(compact(&self.operations, asked).await)
