@@ -18,6 +18,7 @@ use sqlx::{Connection, Row};
 
 use crate::chat::branches::{Segment, branches_of, segments};
 use crate::chat::runs::runs_from;
+use crate::chat::tails;
 use crate::error::{Fault, Result};
 use crate::history::words::Tag;
 use crate::history::{checkpoints, words};
@@ -163,6 +164,7 @@ async fn check_chat(
         report.findings.push(Finding::new(Some(chat), about, problem));
     };
     let segments = segments(connection, no).await?;
+    tails::check(connection, no).await?;
     let mut nodes = Vec::new();
     let mut places: HashMap<MessageId, i64> = HashMap::new();
     let mut at: HashMap<i64, MessageId> = HashMap::new();

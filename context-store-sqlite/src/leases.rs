@@ -1,12 +1,12 @@
 //! Leases: one row for each chat that has had one.
 //!
-//! The statements that append without a transaction are refused by triggers while a lease is in
-//! force, and are then left to the transaction, which decides.
+//! The statement that appends without a transaction is refused by a trigger while a lease is in
+//! force, and is then left to the transaction, which decides.
 
 use context_core::store::{Lease, LeaseClaim, LeaseOutcome};
 use context_core::{ChatRef, Timestamp};
 use sqlx::sqlite::SqliteConnection;
-use sqlx::{AssertSqlSafe, Connection, Row};
+use sqlx::{Connection, Row};
 
 use crate::chat::access::chat_no;
 use crate::checksums::LEASE;
@@ -14,22 +14,6 @@ use crate::connections::Writer;
 use crate::error::Result;
 use crate::sql::leases as sql;
 use crate::values::numbers::count;
-
-/// Makes the appends of a file respect leases. A file has these views with or without words, so
-/// this follows all migrations.
-pub(crate) async fn guard_appends(connection: &mut SqliteConnection) -> Result<()> {
-    for row in sqlx::query(sql::APPEND_VIEWS).fetch_all(&mut *connection).await? {
-        let view: String = row.try_get(0)?;
-        let guard = format!(
-            "CREATE TRIGGER {view}_lease INSTEAD OF INSERT ON {view}
-  WHEN EXISTS (SELECT 1 FROM lease WHERE chat = NEW.chat AND until > NEW.at) BEGIN
-  SELECT raise(ABORT, 'the chat has a lease');
-END"
-        );
-        sqlx::raw_sql(AssertSqlSafe(guard)).execute(&mut *connection).await?;
-    }
-    Ok(())
-}
 
 /// Returns the last lease of a chat.
 pub(crate) async fn last(connection: &mut SqliteConnection, chat: i64) -> Result<Option<Lease>> {

@@ -15,22 +15,24 @@ use context_core::{Error, ErrorKind};
 use context_store_kit::checksum::Checksum;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Connection, Row, SqlSafeStr};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqlSafeStr};
 use tokio::sync::OnceCell;
 
 pub(crate) use self::opening::open;
 use crate::error::{Fault, Result};
 use crate::history::words;
-use crate::{file, leases, sql};
+use crate::{file, sql};
 
 /// The newest schema version that this program knows.
-const KNOWN: i64 = 10;
+const KNOWN: i64 = 11;
 /// The first version that may have full text.
 const WITH_FULL_TEXT: i64 = 3;
 /// The first version with checksums.
 const WITH_CHECKSUMS: i64 = 8;
-/// The first version with leases.
-const WITH_LEASES: i64 = 9;
+/// The first version in which branches have tails, and with the appends of today.
+const WITH_TAILS: i64 = 11;
+
+const APPEND: &str = include_str!("../migrations/append.sql");
 
 /// The number of times setting the journal mode is retried while other processes open the same new
 /// file.
@@ -47,7 +49,7 @@ fn migrations() -> Migrator {
         (7, "memories", include_str!("../migrations/0007_memories.sql")),
         (WITH_CHECKSUMS, "checksums", include_str!("../migrations/0008_checksums.sql")),
         (
-            WITH_LEASES,
+            9,
             "leases_and_versions",
             concat!(
                 include_str!("../migrations/0009_leases.sql"),
@@ -55,6 +57,7 @@ fn migrations() -> Migrator {
             ),
         ),
         (10, "ref_log", include_str!("../migrations/0010_ref_log.sql")),
+        (WITH_TAILS, "tails", include_str!("../migrations/0011_tails.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         Migration::new(
@@ -128,15 +131,12 @@ pub(crate) async fn migrate(
     if before.is_some_and(|before| before < WITH_CHECKSUMS) {
         upgrade::add_checksums(&mut transaction).await?;
     }
-    let had_words = before.is_some_and(|before| (WITH_FULL_TEXT..WITH_CHECKSUMS).contains(&before));
-    if had_words && check_full_text(&mut transaction, None).await? {
-        words::append_with_words(&mut transaction).await?;
-    }
     if before.is_none_or(|before| before < WITH_FULL_TEXT) && full_text != Some(false) {
         words::build(&mut transaction).await?;
     }
-    if before.is_none_or(|before| before < WITH_LEASES) {
-        leases::guard_appends(&mut transaction).await?;
+    if before.is_none_or(|before| before < WITH_TAILS) {
+        let full_text = check_full_text(&mut transaction, None).await?;
+        sqlx::raw_sql(AssertSqlSafe(append(full_text))).execute(&mut *transaction).await?;
     }
     let has = check_full_text(&mut transaction, full_text).await?;
     let (sum, _) = text_sum(&mut transaction).await?;
@@ -144,6 +144,18 @@ pub(crate) async fn migrate(
     file::set_label(&mut transaction).await?;
     transaction.commit().await?;
     Ok(has)
+}
+
+/// Returns the statements that make a file ready for appends. What is marked with `words` is only
+/// for a file with full text.
+fn append(full_text: bool) -> String {
+    let mut parts = APPEND.split("/*words");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (words, rest) = part.split_once("*/").unwrap_or((part, ""));
+        text.extend([if full_text { words } else { "" }, rest]);
+    }
+    text
 }
 
 /// Rejects a schema that this program cannot read without an upgrade. Returns whether the file has

@@ -34,9 +34,9 @@ mod run;
 pub(crate) use self::run::{Statement, run};
 
 /// The number of values of a row of `append_row`.
-pub(crate) const ROW_VALUES: usize = 10;
+pub(crate) const ROW_VALUES: usize = 14;
 /// The number of values of a row in a file with full text.
-pub(crate) const ROW_WORDS_VALUES: usize = 14;
+pub(crate) const ROW_WORDS_VALUES: usize = 15;
 /// The number of tables that `OUR_TABLES` counts in a store.
 pub(crate) const OUR_TABLES_COUNT: i64 = 6;
 
@@ -103,18 +103,24 @@ statements! {
     CHAT_SIZE = concat!("SELECT
         (SELECT iif(min(", own_agrees!(), "), sum(own), NULL) FROM branch WHERE chat = ?1),
         (SELECT total(length(r.data)) FROM branch b
-          CROSS JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own WHERE b.chat = ?1),
+          CROSS JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own WHERE b.chat = ?1)
+          + (SELECT total(length(tail)) FROM branch WHERE chat = ?1),
         (SELECT total(length(record)) FROM revision WHERE chat = ?1)");
 
     // Branches and checkpoints.
-    BRANCH = "SELECT no, own, head, chat, name, parent, base, created_at, sum FROM branch
+    BRANCH = "SELECT no, own, head, chat, name, parent, base, created_at, sum, octet_length(tail),
+          octet_length(tail_ids), octet_length(pad) FROM branch
         WHERE chat = ?1 AND name = ?2";
     /// All pieces of a chat, named or not, and whether the head of a named one is its last message
     /// or the message after which it forks.
     BRANCHES = concat!(piece!(), ", CASE WHEN name IS NULL THEN head IS NULL
-          ELSE (SELECT pos FROM node WHERE node.chat = branch.chat AND id = head)
+          ELSE (SELECT pos FROM spot WHERE spot.chat = branch.chat AND id = head)
             IS iif(own > 0, (no << 32) + own, parent) END
         FROM branch WHERE chat = ?1 ORDER BY no");
+    /// The end of a branch, found by the names of its user, its chat and itself.
+    BRANCH_END = "SELECT b.chat, b.no, b.own, b.head, octet_length(b.tail), octet_length(b.tail_ids),
+          octet_length(b.pad), c.user, c.id, c.name_sum, b.name, b.parent, b.base, b.created_at, b.sum
+        FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 WHERE c.user = ?1 AND c.id = ?2";
     RENAME_BRANCH = "UPDATE branch SET name = ?2, sum = NULL WHERE no = ?1";
     /// Renames the active branch of chat ?1 from ?2 to ?3.
     RENAME_ACTIVE = "UPDATE chat SET active = ?3, sum = NULL WHERE no = ?1 AND active = ?2";
@@ -142,10 +148,6 @@ statements! {
     DELETE_CHECKPOINT = "DELETE FROM checkpoint WHERE chat = ?1 AND name = ?2";
 
     // Messages.
-    APPEND_ONE = "INSERT INTO append_one VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    APPEND_TWO = "INSERT INTO append_two VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    APPEND = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-    APPEND_WORDS = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     APPEND_ROW = concat!("INSERT INTO append_row VALUES ", row!());
     APPEND_4 = concat!("INSERT INTO append_row VALUES ", times_4!(row!()));
     APPEND_16 = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(row!())));
@@ -155,24 +157,38 @@ statements! {
     APPEND_16_WORDS = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(row_words!())));
     APPEND_64_WORDS = concat!("INSERT INTO append_row VALUES ",
         times_4!(times_4!(times_4!(row_words!()))));
+    /// Folds the tails of a chat, so that all of its messages are in runs.
+    FOLD_CHAT = "INSERT INTO fold SELECT no FROM branch WHERE chat = ?1 AND tail_from IS NOT NULL";
+    /// The tails of a chat: how many messages the row states, their ids, and the messages.
+    TAILS = "SELECT own - tail_from + 1, tail_ids, tail FROM branch WHERE chat = ?1 AND tail_from IS NOT NULL";
     MERGE = "INSERT INTO merge VALUES (?1, ?2)";
     ADD_RUN = "INSERT INTO run (pos, data) VALUES (?1, ?2)";
     ADD_NODE = "INSERT INTO node (chat, id, pos) VALUES (?1, ?2, ?3)";
     ADD_NODES = "INSERT INTO node (chat, id, pos) SELECT ?1, value, ?3 + key FROM json_each(?2)";
     ADD_BOUNDARY = "INSERT OR IGNORE INTO boundary (pos) VALUES (?1)";
     REMOVE_BOUNDARY = "DELETE FROM boundary WHERE pos = ?1";
-    SPOT = "SELECT n.id, n.pos, b.no, b.chat, b.name, b.parent, b.base, b.created_at, b.sum FROM node n LEFT JOIN branch b ON b.no = n.pos >> 32
-        WHERE n.chat = ?1 AND n.id = ?2";
-    SPOTS = "SELECT n.id, n.pos, b.no, b.chat, b.name, b.parent, b.base, b.created_at, b.sum FROM json_each(?2) j
-        CROSS JOIN node n ON n.chat = ?1 AND n.id = j.value LEFT JOIN branch b ON b.no = n.pos >> 32";
+    SPOT = concat!("SELECT n.id, n.pos, ", spotted!(), " FROM (SELECT id, pos FROM spot WHERE chat = ?1 AND id = ?2) n
+        LEFT JOIN branch b ON b.no = n.pos >> 32");
+    SPOTS = concat!("SELECT n.id, n.pos, ", spotted!(), " FROM json_each(?2) j
+        CROSS JOIN node n ON n.chat = ?1 AND n.id = j.value LEFT JOIN branch b ON b.no = n.pos >> 32
+        UNION ALL
+        SELECT k.value, (b.no << 32) + b.tail_from + k.key, ", spotted!(), " FROM branch b
+        CROSS JOIN json_each('[' || b.tail_ids || ']') k
+        WHERE b.chat = ?1 AND b.tail_from IS NOT NULL AND k.value IN (SELECT value FROM json_each(?2))");
     /// The run that holds a place.
     RUN_AT = "SELECT pos, data FROM run WHERE pos <= ?1 ORDER BY pos DESC LIMIT 1";
-    /// The runs that hold the places of a JSON list.
+    /// The runs and tails that hold the places of a JSON list, and maybe a run before a tail.
     RUNS_AT = "SELECT pos, data FROM run WHERE pos IN (
-        SELECT (SELECT max(r.pos) FROM run r WHERE r.pos <= j.value) FROM json_each(?1) j)";
-    /// A few runs, from the one that holds ?1 up to place ?2.
+        SELECT (SELECT max(r.pos) FROM run r WHERE r.pos <= j.value) FROM json_each(?1) j)
+        UNION ALL
+        SELECT (no << 32) + tail_from, tail FROM branch WHERE no IN (
+          SELECT j.value >> 32 FROM json_each(?1) j WHERE j.value >= (no << 32) + tail_from)";
+    /// A few runs, from the one that holds ?1 up to place ?2, and the tail behind them.
     RUNS_FROM = "SELECT pos, data FROM run
-        WHERE pos >= coalesce((SELECT max(pos) FROM run WHERE pos <= ?1), ?1) AND pos <= ?2 ORDER BY pos LIMIT 16";
+        WHERE pos >= coalesce((SELECT max(pos) FROM run WHERE pos <= ?1), ?1) AND pos <= ?2
+        UNION ALL
+        SELECT (no << 32) + tail_from, tail FROM branch
+        WHERE no = ?2 >> 32 AND (no << 32) + tail_from <= ?2 ORDER BY pos LIMIT 16";
     REWRITE_RUN = "UPDATE run SET data = ?2 WHERE pos = ?1";
     ADD_REVISION = "INSERT INTO revision (chat, id, record, replaced_at) VALUES (?1, ?2, ?3, ?4)";
     /// Deletes runs, then boundaries, at places from ?1 to ?2.
@@ -236,6 +252,13 @@ statements! {
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 AND b.parent IS NULL
         LEFT JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own
         WHERE c.user = ?1 AND c.id = ?2");
+    /// The tail of branch ?3 if message ?4 is in it and ?5 is the generation. The id needs no
+    /// escape.
+    OWN_TAIL = concat!("SELECT (b.no << 32) + b.own, r.pos, r.data, ",
+          facts!("0", "(c.no << 32) + c.amended", "NULL", "b", "c.name_sum"), "
+        FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 LEFT JOIN run r ON false
+        WHERE c.user = ?1 AND c.id = ?2 AND (c.no << 32) + c.amended = ?5
+          AND instr(b.tail_ids, '\"' || ?4 || '\"')");
     /// The messages after message ?4 if branch ?3 owns it and ?5 is the generation.
     OWN_AFTER = concat!("SELECT (b.no << 32) + b.own, r.pos, r.data, ",
           facts!("a.pos + 1", "(c.no << 32) + c.amended", "a.pos + 1", "b", "c.name_sum"), "
@@ -291,7 +314,7 @@ statements! {
     BLOB_HIDDEN = concat!("SELECT count(*) = 0 FROM ", among!("hash", "blob_ref", "chat = ?1"), " WHERE hash = ?2");
     NODES_BESIDE = neighbours!("id, pos", "node", "chat = ?1", "id", "?2");
     NODE_HIDDEN = concat!("SELECT count(*) = 0 FROM ", among!("id", "node", "chat = ?1"), " WHERE id = ?2");
-    COUNT_NODES = "SELECT count(*) FROM node WHERE chat = ?1";
+    COUNT_NODES = "SELECT count(*) FROM spot WHERE chat = ?1";
 
     // Commits with a key.
     APPLIED = "SELECT chat, key, digest, branch, head, sum FROM applied WHERE chat = ?1 AND key = ?2";
@@ -418,6 +441,11 @@ statements! {
         UNION ALL SELECT 'chat', (SELECT count(*) FROM chat INDEXED BY chat_moved WHERE moved = 1)
             + (SELECT count(*) FROM chat INDEXED BY chat_settled WHERE moved = 0)
           <> (SELECT count(*) FROM chat NOT INDEXED)
+        UNION ALL SELECT 'branch', count(*) FROM branch WHERE NOT (pad IS NULL OR pad = zeroblob(octet_length(pad)))
+          OR (tail_from IS NULL) <> (tail IS NULL) OR (tail_from IS NULL) <> (tail_ids IS NULL)
+          OR tail_from NOT BETWEEN 1 AND own
+        UNION ALL SELECT 'branch', (SELECT count(*) FROM branch INDEXED BY branch_tail WHERE tail_from IS NOT NULL)
+          <> (SELECT count(*) FROM branch NOT INDEXED WHERE tail_from IS NOT NULL)
         UNION ALL SELECT 'branch', (SELECT count(*) FROM branch INDEXED BY branch_parent WHERE parent IS NOT NULL)
           <> (SELECT count(*) FROM branch NOT INDEXED WHERE parent IS NOT NULL)
         UNION ALL SELECT 'store_tally', count(*) <> 1 FROM store_tally
@@ -425,7 +453,7 @@ statements! {
     INTEGRITY = "PRAGMA integrity_check";
     FOREIGN_KEYS = "PRAGMA foreign_key_check";
     CHAT_AFTER = "SELECT no, user, id FROM chat WHERE no > ?1 ORDER BY no LIMIT 1";
-    NODES = "SELECT id, pos FROM node WHERE chat = ?1";
+    NODES = "SELECT id, pos FROM spot WHERE chat = ?1";
     BOUNDARIES = "SELECT pos FROM boundary WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
     STRAY_RUNS = "SELECT pos FROM run r WHERE NOT EXISTS (
         SELECT 1 FROM branch b WHERE b.no = r.pos >> 32 AND r.pos & 0xffffffff BETWEEN 1 AND b.own)";

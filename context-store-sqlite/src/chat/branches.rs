@@ -1,14 +1,16 @@
 //! The rows of a chat's branches.
 
 use context_core::store::Branch;
-use context_core::{BranchName, MessageId, Timestamp};
+use context_core::{BranchName, ChatRef, MessageId, Timestamp};
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use crate::checksums::{BRANCH, Value};
+use crate::chat::tails::Tail;
+use crate::checksums::{BRANCH, CHAT_NAME, Value};
+use crate::connections::branch_ends::BranchEnd;
 use crate::counts::{ChatCount, ListPart};
 use crate::error::{Fault, Result};
-use crate::sql;
+use crate::sql::{self, run};
 use crate::values::numbers::count;
 use crate::values::place::place;
 use crate::values::rows::message_id;
@@ -34,22 +36,42 @@ pub(crate) async fn branches_of(
     rows.iter().map(branch).filter_map(Result::transpose).collect()
 }
 
-/// Returns a branch by its name: its number, how many messages it owns, and its head.
+/// Returns the end of a branch of a chat.
 pub(crate) async fn find_branch(
     connection: &mut SqliteConnection,
     chat: i64,
     name: &BranchName,
-) -> Result<Option<(i64, i64, Option<MessageId>)>> {
+) -> Result<Option<BranchEnd>> {
     let row =
         sqlx::query(sql::BRANCH).bind(chat).bind(name.as_str()).fetch_all(connection).await?.pop();
     let known = |row: SqliteRow| {
-        let no: i64 = row.try_get(0)?;
+        let branch: i64 = row.try_get(0)?;
         let content = (5..8).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
-        let names = [no.into(), chat.into(), name.as_str().into()];
+        let names = [branch.into(), chat.into(), name.as_str().into()];
         BRANCH.check_values(names.into_iter().chain(content), &row, 8)?;
-        Ok((no, row.try_get(1)?, message_id(&row, 2)?))
+        let head = message_id(&row, 2)?;
+        let tail = Tail::of(&row, 9, head.as_ref())?;
+        Ok(BranchEnd { chat, branch, own: row.try_get(1)?, head, tail })
     };
     row.map(known).transpose()
+}
+
+/// Returns the end of a branch that is found by names alone.
+pub(crate) async fn branch_end(
+    connection: &mut SqliteConnection,
+    (chat, name): &(ChatRef, BranchName),
+) -> Result<Option<BranchEnd>> {
+    let query = sqlx::query(sql::BRANCH_END).bind(chat.user.as_str()).bind(chat.chat.as_str());
+    let Some(row) = run(connection, query.bind(name.as_str())).await?.pop() else {
+        return Ok(None);
+    };
+    let (no, branch): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    CHAT_NAME.check_values([no.into(), Value::of(&row, 7)?, Value::of(&row, 8)?], &row, 9)?;
+    let content = (10..14).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
+    BRANCH.check_values([branch.into(), no.into()].into_iter().chain(content), &row, 14)?;
+    let head = message_id(&row, 3)?;
+    let tail = Tail::of(&row, 4, head.as_ref())?;
+    Ok(Some(BranchEnd { chat: no, branch, own: row.try_get(2)?, head, tail }))
 }
 
 /// A branch in the layout: the messages that were written through it.

@@ -45,6 +45,8 @@ pub(crate) async fn runs_from(
     let rows = sqlx::query(sql::RUNS_FROM).bind(from).bind(to).fetch_all(connection).await?;
     let run = |row: SqliteRow| Ok((row.try_get(0)?, blob(row, 1)?));
     let runs: Vec<(i64, Bytes)> = rows.into_iter().map(run).collect::<Result<_>>()?;
-    // Runs of another branch are dropped.
-    Ok(runs.into_iter().filter(|(first, _)| branch_of(*first) == branch_of(to)).collect())
+    // Runs of another branch are dropped, and a run that ends before `from`, in front of a tail.
+    let begun = runs.iter().rposition(|(first, _)| *first <= from).unwrap_or(0);
+    let runs = runs.into_iter().skip(begun);
+    Ok(runs.filter(|(first, _)| branch_of(*first) == branch_of(to)).collect())
 }

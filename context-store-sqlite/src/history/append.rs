@@ -3,22 +3,26 @@
 //! The fast path is taken when this handle knows where the branch ends. The statement checks that
 //! end again. The fast path makes no decisions: every other case is left to the transaction in
 //! [`commit`](crate::history::commit).
+//!
+//! The newest messages of a branch are kept in its own row, its tail, so an append rewrites one
+//! page of the file. A tail that is full becomes a run.
 
 use context_core::store::{Commit, Committed};
-use context_core::{BranchName, ChatRef, MessageId, Node};
+use context_core::{BranchName, ChatRef, MessageId};
 use context_store_kit::{pack, plain_append};
 use sqlx::Sqlite;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 
+use crate::chat::branches::branch_end;
+use crate::chat::tails::{self, Tail};
 use crate::connections::Writer;
-use crate::connections::branch_ends::BranchEnd;
+use crate::connections::branch_ends::{BranchEnd, BranchEnds};
 use crate::error::Result;
-use crate::history::words::{MessageWords, Tag};
+use crate::history::words::Tag;
 use crate::sql::{self, run};
 use crate::values::numbers::signed;
 use crate::values::place::place;
-use crate::values::rows::json_ids;
 
 /// The maximum number of messages in a run, and the length of the longest merged run.
 pub(crate) const RUN: i64 = 64;
@@ -32,19 +36,16 @@ pub(crate) const RUN_BYTES: usize = 256 << 10;
 pub(crate) struct Append {
     pub(crate) at: (ChatRef, BranchName),
     pub(crate) expected: Option<MessageId>,
-    pub(crate) head: MessageId,
-    pub(crate) added: i64,
+    head: MessageId,
+    added: i64,
+    /// The ids as JSON texts with commas between them.
+    ids: String,
+    /// Whether the messages may be in a tail.
+    fits_tail: bool,
     pub(crate) data: Vec<u8>,
-    pub(crate) entries: IndexEntries,
-    pub(crate) time: i64,
-}
-
-/// The ids and words of the new messages, apart from the head.
-pub(crate) enum IndexEntries {
-    /// One message, or two as in a turn, which fit into one row.
-    Few { first: Option<MessageId>, words: [Option<MessageWords>; 2] },
-    /// Any number of messages, with ids and words as JSON.
-    Many { ids: String, words: Option<String> },
+    /// The words to index, as JSON.
+    words: Option<String>,
+    time: i64,
 }
 
 impl Append {
@@ -57,125 +58,118 @@ impl Append {
         if commit.nodes.len() > 1 && data.len() > RUN_BYTES {
             return None;
         }
-        let tag = index.then(|| Tag::of(&commit.chat.user));
-        let words_of = |node: &Node| tag.as_ref()?.words(node);
-        let entries = match &commit.nodes[..] {
-            [head] => IndexEntries::Few { first: None, words: [None, words_of(head)] },
-            [first, head] => IndexEntries::Few {
-                first: Some(first.id.clone()),
-                words: [words_of(first), words_of(head)],
-            },
-            nodes => IndexEntries::Many {
-                ids: json_ids(nodes.iter().map(|node| &node.id))?,
-                words: tag.map(|tag| tag.words_json(nodes.iter().map(AsRef::as_ref))),
-            },
-        };
+        let ids = tails::ids(commit.nodes.iter().map(|node| &node.id))?;
+        let words = index
+            .then(|| Tag::of(&commit.chat.user).words_json(commit.nodes.iter().map(AsRef::as_ref)));
         Some(Self {
             at: (commit.chat.clone(), branch.clone()),
             expected: expected.cloned(),
             head: last.id.clone(),
             added: signed(commit.nodes.len()),
+            fits_tail: commit.nodes.iter().all(|node| tails::is_plain(&node.id)),
+            ids,
             data,
-            entries,
+            words,
             time: commit.at.as_micros(),
         })
     }
 
     /// Whether several such appends fit into one statement.
     pub(crate) fn is_small(&self) -> bool {
-        matches!(self.entries, IndexEntries::Few { .. }) && self.data.len() <= RUN_BYTES
+        self.data.len() <= RUN_BYTES
     }
 
-    /// Writes the messages if the branch is known to end where the commit expects. Returns `None`
-    /// if it is not known to, or if the file disagrees.
+    /// Writes the messages if the branch ends where the commit expects. Returns `None` if it does
+    /// not, or if the file refuses.
     pub(crate) async fn run(self, writer: &mut Writer) -> Result<Option<Committed>> {
         let Writer { connection, branch_ends, full_text, .. } = writer;
-        let Some(route) =
-            branch_ends.0.get_mut(&self.at).filter(|route| route.head == self.expected)
-        else {
-            return Ok(None);
-        };
-        let own = route.own + self.added;
-        let merge = Merge::after(route.own, own);
-        let to =
-            |statement| sqlx::query(statement).bind(route.branch).bind(route.chat).bind(route.own);
-        let (head, time, name) = (self.head.as_str(), self.time, self.at.1.as_str());
-        let query = match self.entries {
-            IndexEntries::Few { first: None, .. } if merge == Merge::NONE && !*full_text => {
-                to(sql::APPEND_ONE).bind(head).bind(time).bind(self.data).bind(name)
-            }
-            IndexEntries::Few { first: Some(first), .. } if merge == Merge::NONE && !*full_text => {
-                to(sql::APPEND_TWO)
-                    .bind(first.as_str())
-                    .bind(head)
-                    .bind(time)
-                    .bind(self.data)
-                    .bind(name)
-            }
-            IndexEntries::Few { first, words } => {
-                let statement = if *full_text { sql::APPEND_ROW_WORDS } else { sql::APPEND_ROW };
-                let row = AppendRow {
-                    route,
-                    first: first.as_ref(),
-                    head,
-                    time,
-                    data: self.data,
-                    merge,
-                    name,
-                };
-                row.bind(sqlx::query(statement), full_text.then_some(words))
-            }
-            IndexEntries::Many { ids, words } => {
-                let statement = if *full_text { sql::APPEND_WORDS } else { sql::APPEND };
-                let query = to(statement).bind(own).bind(head).bind(time);
-                let query =
-                    query.bind(ids).bind(self.data).bind(merge.small).bind(merge.large).bind(name);
-                if *full_text { query.bind(words) } else { query }
-            }
-        };
+        let end = end_of(connection, branch_ends, &self.at).await?;
+        let Some(end) = end.filter(|end| end.head == self.expected) else { return Ok(None) };
+        let at = self.at.clone();
+        let statement = if *full_text { sql::APPEND_ROW_WORDS } else { sql::APPEND_ROW };
+        let (query, end) = self.bind(sqlx::query(statement), &end);
         if let Err(fault) = run(connection, query).await {
-            branch_ends.0.remove(&self.at);
+            branch_ends.forget(&at);
             return if fault.is_refusal() { Ok(None) } else { Err(fault) };
         }
-        (route.own, route.head) = (own, Some(self.head.clone()));
-        Ok(Some(Committed::new(Some(self.at.1), Some(self.head))))
+        let committed = Committed::new(Some(at.1.clone()), end.head.clone());
+        branch_ends.learn(at, end);
+        Ok(Some(committed))
+    }
+
+    /// Returns the end of the branch after this append to a branch that ends at `before`.
+    pub(crate) fn end(&self, before: &BranchEnd) -> BranchEnd {
+        let (_, tail) = self.way(before);
+        BranchEnd { own: before.own + self.added, head: Some(self.head.clone()), tail, ..*before }
+    }
+
+    /// Returns how the messages are written, and the tail after that.
+    fn way(&self, before: &BranchEnd) -> (Way, Tail) {
+        let added = (self.data.len(), self.ids.len());
+        let head = self.head.as_str().len();
+        let fitting = |tail: Option<Tail>| tail.filter(|_| self.fits_tail);
+        if let Some(tail) = fitting(before.tail.with(added, head)) {
+            return (Way::Tail, tail);
+        }
+        let empty = before.tail.folded();
+        match fitting(empty.begun(added, head)) {
+            Some(tail) => (Way::NewTail, tail),
+            None => (Way::Run, empty),
+        }
+    }
+
+    /// Binds the values of a row of `append_row`. Returns the end of the branch after it as well.
+    pub(crate) fn bind<'q>(self, query: Insert<'q>, before: &BranchEnd) -> (Insert<'q>, BranchEnd) {
+        let (way, tail) = self.way(before);
+        let end = self.end(before);
+        let merge = if way == Way::Run { Merge::after(before.own, end.own) } else { Merge::NONE };
+        let query = query
+            .bind(before.branch)
+            .bind(before.chat)
+            .bind(before.own)
+            .bind(before.tail.bytes())
+            .bind(way as i64)
+            .bind(self.added)
+            .bind(self.ids)
+            .bind(self.head.as_str().to_owned())
+            .bind(self.time)
+            .bind(self.data)
+            .bind(tail.pad(self.head.as_str().len()))
+            .bind(merge.small)
+            .bind(merge.large)
+            .bind(self.at.1.as_str().to_owned());
+        let query = match self.words {
+            Some(words) => query.bind(words),
+            None => query,
+        };
+        (query, end)
     }
 }
 
-/// A row of `append_row`.
-pub(crate) struct AppendRow<'a> {
-    /// The end of the branch before this row is appended.
-    pub(crate) route: &'a BranchEnd,
-    pub(crate) first: Option<&'a MessageId>,
-    pub(crate) head: &'a str,
-    pub(crate) time: i64,
-    pub(crate) data: Vec<u8>,
-    pub(crate) merge: Merge,
-    pub(crate) name: &'a str,
+/// Returns the end of a branch as this handle knows it, or else as it is stored.
+pub(crate) async fn end_of(
+    connection: &mut SqliteConnection,
+    known: &BranchEnds,
+    at: &(ChatRef, BranchName),
+) -> Result<Option<BranchEnd>> {
+    match known.get(at) {
+        Some(end) => Ok(Some(end.clone())),
+        None => branch_end(connection, at).await,
+    }
+}
+
+/// How the messages of an append are written, as `append_row` numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Into the tail.
+    Tail = 0,
+    /// Into a new tail. The old one becomes a run.
+    NewTail = 1,
+    /// Into a run of their own. The tail becomes a run before it.
+    Run = 2,
 }
 
 type Insert<'q> = Query<'q, Sqlite, SqliteArguments>;
-
-impl AppendRow<'_> {
-    pub(crate) fn bind<'q>(
-        self,
-        query: Insert<'q>,
-        words: Option<[Option<MessageWords>; 2]>,
-    ) -> Insert<'q> {
-        let BranchEnd { chat, branch, own, .. } = *self.route;
-        let query = query.bind(branch).bind(chat).bind(own);
-        let query = query.bind(self.first.map(MessageId::as_str)).bind(self.head).bind(self.time);
-        let query = query.bind(self.data).bind(self.merge.small).bind(self.merge.large);
-        let mut query = query.bind(self.name);
-        for words in words.into_iter().flatten() {
-            query = match words {
-                Some(words) => query.bind(words.column).bind(words.text),
-                None => query.bind(NONE).bind(NONE),
-            };
-        }
-        query
-    }
-}
 
 /// Fills up a statement with empty rows.
 pub(crate) fn bind_no_row(mut query: Insert<'_>, full_text: bool) -> Insert<'_> {

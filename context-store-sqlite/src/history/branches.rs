@@ -8,6 +8,7 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::chat::access::chat_no;
 use crate::chat::branches::{branches_of, find_branch};
+use crate::chat::tails;
 use crate::checksums::BRANCH;
 use crate::connections::Writer;
 use crate::error::Result;
@@ -85,7 +86,8 @@ pub(crate) async fn rename(
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, OPERATION, chat).await?;
     let found = find_branch(&mut transaction, no, name).await?;
-    let (renamed, ..) = found.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
+    let found = found.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
+    let renamed = found.branch;
     if name != to && find_branch(&mut transaction, no, to).await?.is_some() {
         return Err(Error::invalid(OPERATION, "another branch has this name")
             .with("branch", to)
@@ -106,7 +108,7 @@ pub(crate) async fn rename(
     }
     chat::rows::touch(&mut transaction, no, at).await?;
     transaction.commit().await?;
-    writer.branch_ends.forget(chat, name);
+    writer.branch_ends.forget(&(chat.clone(), name.clone()));
     Ok(())
 }
 
@@ -124,7 +126,8 @@ pub(crate) async fn delete(
     let found = chat::rows::read(&mut transaction, chat).await?;
     let (no, found) = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
     let deleted = find_branch(&mut transaction, no, name).await?;
-    let (deleted, _, head) = deleted.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
+    let deleted = deleted.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
+    let (deleted, head) = (deleted.branch, deleted.head);
     if head.as_ref() != expected {
         return Ok(BranchDeletion::Conflict { actual: head });
     }
@@ -132,6 +135,7 @@ pub(crate) async fn delete(
         let message = "the active branch cannot be deleted; make another one active first";
         return Err(Error::invalid(OPERATION, message).with("branch", name).into());
     }
+    tails::fold(&mut transaction, no).await?;
     // The branch may hold the time of the chat's last write, so the chat's row is updated first.
     chat::rows::touch(&mut transaction, no, at).await?;
     sqlx::query(sql::UNNAME_BRANCH).bind(deleted).execute(&mut *transaction).await?;
@@ -140,6 +144,6 @@ pub(crate) async fn delete(
     let change = RefChange::BranchDeleted { branch: name.clone(), head, messages };
     ref_log::add(&mut transaction, no, at, &[change]).await?;
     transaction.commit().await?;
-    writer.branch_ends.forget(chat, name);
+    writer.branch_ends.forget(&(chat.clone(), name.clone()));
     Ok(BranchDeletion::Deleted { messages })
 }

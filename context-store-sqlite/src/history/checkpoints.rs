@@ -7,6 +7,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::chat::access::chat_no;
+use crate::chat::tails;
 use crate::checksums::CHECKPOINT;
 use crate::connections::Writer;
 use crate::counts::{ChatCount, ListPart};
@@ -25,6 +26,7 @@ pub(crate) async fn set(
     const OPERATION: &str = "set_checkpoint";
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, OPERATION, chat).await?;
+    tails::fold(&mut transaction, no).await?;
     if find(&mut transaction, no, std::iter::once(&checkpoint.message)).await?.is_empty() {
         return Err(Error::not_found(OPERATION, "message", &checkpoint.message).into());
     }
@@ -75,6 +77,7 @@ pub(crate) async fn delete(
 ) -> Result<bool> {
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, "delete_checkpoint", chat).await?;
+    tails::fold(&mut transaction, no).await?;
     let before = position(&mut transaction, no, name).await?;
     let delete = sqlx::query(sql::DELETE_CHECKPOINT).bind(no).bind(name.as_str());
     let deleted = delete.execute(&mut *transaction).await?.rows_affected() > 0;

@@ -16,6 +16,7 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::chat::access::chat_no;
 use crate::chat::branches::{branches_of, find_branch};
+use crate::chat::tails::{self, Tail};
 use crate::checksums::APPLIED;
 use crate::connections::Writer;
 use crate::connections::branch_ends::BranchEnd;
@@ -59,6 +60,7 @@ async fn decided(writer: &mut Writer, commit: Commit) -> Result<CommitOutcome> {
     let flushed = writer.durability_of(commit.durability) == Durability::PowerLoss;
     let mut transaction = writer.begin().await?;
     let chat = chat_no(&mut transaction, OPERATION, &commit.chat).await?;
+    tails::fold(&mut transaction, chat).await?;
     let (facts, end) = look_up(&mut transaction, chat, &commit).await?;
     let plan = match decide_commit(&commit, facts)? {
         CommitDecision::Write(plan) => plan,
@@ -77,7 +79,7 @@ async fn decided(writer: &mut Writer, commit: Commit) -> Result<CommitOutcome> {
     let route = write(&mut transaction, &commit, &plan, (chat, end), full_text).await?;
     transaction.commit().await?;
     if let (Some(branch), Some(route)) = (&plan.committed.branch, route) {
-        writer.branch_ends.learn(&commit.chat, branch, route);
+        writer.branch_ends.learn((commit.chat.clone(), branch.clone()), route);
     }
     Ok(CommitOutcome::Applied(plan.committed))
 }
@@ -106,9 +108,9 @@ async fn look_up(
     match &commit.target {
         Target::Stay => {}
         Target::Extend { branch, .. } => {
-            if let Some((no, own, head)) = find_branch(connection, chat, branch).await? {
-                facts.head = BranchHead::At(head.clone());
-                end = Some(BranchEnd { chat, branch: no, own, head });
+            end = find_branch(connection, chat, branch).await?;
+            if let Some(end) = &end {
+                facts.head = BranchHead::At(end.head.clone());
             }
         }
         Target::Fork { name, .. } => {
@@ -228,7 +230,7 @@ async fn fork(
         activate.execute(&mut *connection).await?;
         chat::rows::seal(connection, chat).await?;
     }
-    Ok(BranchEnd { chat, branch, own: 0, head: head.cloned() })
+    Ok(BranchEnd { chat, branch, own: 0, head: head.cloned(), tail: Tail::default() })
 }
 
 /// Appends the new messages to a branch and returns its new end.

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use crate::connections::branch_ends::BranchEnd;
 use crate::connections::{Connections, Writer, WriterGuard};
 use crate::error::{Fault, Result};
-use crate::history::append::{Append, AppendRow, IndexEntries, Merge, bind_no_row};
+use crate::history::append::{Append, bind_no_row, end_of};
 use crate::history::commit;
 use crate::sql::{self, run};
 
@@ -157,24 +157,21 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
     if let Err(fault) = writer.set_durability(durability).await {
         return refuse(fault, group.into_iter().map(|queued| queued.answer));
     }
-    // Writing index entries in the order of their places is much cheaper than in any other order.
-    // The appends of one branch stay in their order.
+    // Writing rows in the order of their places is cheaper than in any other order. The appends of
+    // one branch stay in their order.
     let Writer { connection, branch_ends, full_text, .. } = writer;
-    let mut ends: HashMap<(ChatRef, BranchName), BranchEnd> = HashMap::new();
     let mut rows = Vec::with_capacity(group.len());
-    for QueuedAppend { append, answer, .. } in group.drain(..) {
-        let known = ends.get(&append.at).or_else(|| branch_ends.0.get(&append.at));
-        let Some(before) = known.filter(|route| route.head == append.expected).cloned() else {
-            continue;
-        };
-        let own = before.own + append.added;
-        ends.insert(
-            append.at.clone(),
-            BranchEnd { own, head: Some(append.head.clone()), ..before.clone() },
-        );
-        rows.push((before, append, answer));
+    for queued in group.drain(..) {
+        match end_of(connection, branch_ends, &queued.append.at).await {
+            Ok(Some(end)) => rows.push((end, queued)),
+            Ok(None) => {}
+            Err(fault) => {
+                let answers = rows.into_iter().map(|(_, queued)| queued.answer);
+                return refuse(fault, answers.chain([queued.answer]));
+            }
+        }
     }
-    rows.sort_by_key(|(before, ..)| before.branch);
+    rows.sort_by_key(|(end, _)| end.branch);
     let statements = if *full_text {
         [
             (1, sql::APPEND_ROW_WORDS),
@@ -185,28 +182,29 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
     } else {
         [(1, sql::APPEND_ROW), (4, sql::APPEND_4), (16, sql::APPEND_16), (MOST, sql::APPEND_64)]
     };
+    let mut ends: HashMap<(ChatRef, BranchName), BranchEnd> = HashMap::new();
+    rows.retain(|(stored, QueuedAppend { append, .. })| {
+        let end = ends.get(&append.at).unwrap_or(stored);
+        let follows = end.head == append.expected;
+        if follows {
+            let end = append.end(end);
+            ends.insert(append.at.clone(), end);
+        }
+        follows
+    });
     let fits = statements.into_iter().find(|(size, _)| *size >= rows.len());
     let Some((size, statement)) = fits.filter(|_| !rows.is_empty()) else { return };
     let empty = size - rows.len();
     let mut query = sqlx::query(statement);
     let mut answers = Vec::with_capacity(rows.len());
-    for (before, append, answer) in rows {
-        let Append { at, head, added, data, entries, time, .. } = append;
-        // Only small appends are queued.
-        let IndexEntries::Few { first, words } = entries else { return };
-        let merge = Merge::after(before.own, before.own + added);
-        let (head_id, name) = (head.as_str(), at.1.as_str());
-        let row = AppendRow {
-            route: &before,
-            first: first.as_ref(),
-            head: head_id,
-            time,
-            data,
-            merge,
-            name,
-        };
-        query = row.bind(query, full_text.then_some(words));
-        answers.push((answer, Committed::new(Some(at.1), Some(head))));
+    let mut before: Option<BranchEnd> = None;
+    for (stored, QueuedAppend { append, answer, .. }) in rows {
+        let end = before.filter(|before| before.branch == stored.branch).unwrap_or(stored);
+        let branch = append.at.1.clone();
+        let (bound, after) = append.bind(query, &end);
+        query = bound;
+        answers.push((answer, Committed::new(Some(branch), after.head.clone())));
+        before = Some(after);
     }
     for _ in 0..empty {
         query = bind_no_row(query, *full_text);
@@ -214,7 +212,7 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
     match run(connection, query).await {
         Ok(_) => {
             for (at, end) in ends {
-                branch_ends.0.insert(at, end);
+                branch_ends.learn(at, end);
             }
             for (answer, committed) in answers {
                 // The process ends, so an error cannot be reported.
@@ -223,7 +221,7 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
         }
         Err(fault) => {
             for at in ends.keys() {
-                branch_ends.0.remove(at);
+                branch_ends.forget(at);
             }
             if !fault.is_refusal() {
                 refuse(fault, answers.into_iter().map(|(answer, _)| answer));

@@ -14,6 +14,7 @@ use sqlx::{Connection, Row};
 use crate::chat::access::chat_no;
 use crate::chat::branches::{Segment, segments};
 use crate::chat::runs::{NO_RUN, nodes_at, runs_from};
+use crate::chat::tails;
 use crate::checksums::{BRANCH, REVISION};
 use crate::counts::{self, ChatCount, ListPart};
 use crate::error::{Fault, Result, bad_cursor};
@@ -141,6 +142,7 @@ async fn confirm_absence(
     let all = segments(connection, chat).await?.iter().map(|segment| segment.own).sum();
     let filed = sqlx::query(sql::COUNT_NODES).bind(chat);
     counts::compare(connection, all, ListPart::Middle, NOT_INDEXED, filed).await?;
+    tails::check(connection, chat).await?;
     for id in ids {
         let hidden = sqlx::query(sql::NODE_HIDDEN).bind(chat).bind(id.as_str());
         counts::check_neighbours(connection, hidden).await?;

@@ -11,6 +11,7 @@ use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use crate::chat::access::chat_no;
+use crate::chat::tails::{is_plain, position};
 use crate::checksums::{BRANCH, CHAT_NAME, Value};
 use crate::counts::WRONG_ENTRY;
 use crate::error::{Fault, Result};
@@ -92,6 +93,16 @@ async fn window_of(
             _ => query,
         }
     };
+    // The newest messages are in the row of the branch, and a reader knows most of the others.
+    if let Window::After { message, .. } = window
+        && of_branch
+        && is_plain(message)
+    {
+        let rows = run(connection, query(sql::OWN_TAIL)).await?;
+        if !rows.is_empty() {
+            return assemble(rows, chat, end, window, Some(message));
+        }
+    }
     // Most chains lie on one branch. The short statement reads those, and returns no row for
     // others.
     let short = match window {
@@ -102,7 +113,7 @@ async fn window_of(
     if let Some(statement) = short {
         let rows = run(connection, query(statement)).await?;
         if !rows.is_empty() {
-            return assemble(rows, chat, end, window);
+            return assemble(rows, chat, end, window, None);
         }
     }
     let rows = run(connection, query(statement)).await?;
@@ -115,7 +126,7 @@ async fn window_of(
         )
         .into());
     }
-    assemble(rows, chat, end, window)
+    assemble(rows, chat, end, window, None)
 }
 
 /// A run of a segment of a chain.
@@ -156,6 +167,8 @@ struct SegmentFacts {
     sum: i64,
     /// The checksum of the chat's names.
     name_sum: i64,
+    /// The number of the first message in the branch's tail.
+    tail_from: Option<i64>,
 }
 
 impl SegmentFacts {
@@ -167,12 +180,14 @@ impl SegmentFacts {
 }
 
 /// Orders the runs and checks that none is missing. Rows of branches are compared with their
-/// checksums, runs must follow each other, and the last message must be the stored head.
+/// checksums, runs must follow each other, and the last message must be the stored head. A window
+/// may begin behind a message in the tail of the first row.
 fn assemble(
     rows: Vec<SqliteRow>,
     chat: &ChatRef,
     end: &ChainEnd,
     window: &Window,
+    in_tail: Option<&MessageId>,
 ) -> Result<Chain> {
     let mut expected_chain = ChainFacts::default();
     let mut found = Vec::with_capacity(rows.len());
@@ -212,8 +227,18 @@ fn assemble(
                 facts.created_at.into(),
             ];
             BRANCH.check_sum(branch, facts.sum)?;
-            (expected_chain.root, expected_chain.start) = (facts.parent, facts.start);
-            if let Some(start) = facts.start {
+            let tail = row.try_get::<Option<&[u8]>, _>(6)?.map(Bytes::copy_from_slice);
+            let tail = tail.zip(facts.tail_from.map(|own| place(branch_of(cut), own)));
+            let mut start = facts.start;
+            if let (Some(message), Some((tail, first))) = (in_tail, &tail) {
+                let at = position(tail, message)?.ok_or(Fault::Corrupt(NOT_INDEXED, None))?;
+                start = Some(first.saturating_add(signed(at)) + 1);
+            }
+            if let Some((data, first)) = tail.filter(|(_, first)| *first <= cut) {
+                found.push(ChainRun { place: first, cut, start, data });
+            }
+            (expected_chain.root, expected_chain.start) = (facts.parent, start);
+            if let Some(start) = start {
                 skipped = facts.base.saturating_add(own_of(start)) - 1;
             }
             segment = Some(cut);
@@ -221,8 +246,8 @@ fn assemble(
         let start = expected_chain.start;
         match row.try_get::<Option<i64>, _>(1)? {
             Some(place) => found.push(ChainRun { place, cut, start, data: blob(row, 2)? }),
-            None if own_of(cut) == 0 || start.is_some_and(|start| start > cut) => {}
-            None => return Err(Fault::Corrupt(MISSING, None)),
+            // What is missing leaves fewer messages than the chain must have.
+            None => {}
         }
     }
     if expected_chain.root.is_some() && expected_chain.start.is_none() {

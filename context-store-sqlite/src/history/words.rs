@@ -21,7 +21,6 @@ use crate::sql;
 use crate::values::rows::blob;
 
 const FULL_TEXT: &str = include_str!("../../migrations/full_text.sql");
-const APPEND_WORDS: &str = include_str!("../../migrations/append_words.sql");
 
 /// The indexed words of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,16 +176,9 @@ pub(crate) async fn reindex(
     index(connection, user, place, std::slice::from_ref(node)).await
 }
 
-/// Creates the triggers that write words for appends to a file with full text.
-pub(crate) async fn append_with_words(connection: &mut SqliteConnection) -> Result<()> {
-    sqlx::raw_sql(APPEND_WORDS).execute(connection).await?;
-    Ok(())
-}
-
 /// Creates the index of a file that had none. Every message is read once.
 pub(crate) async fn build(connection: &mut SqliteConnection) -> Result<()> {
     sqlx::raw_sql(FULL_TEXT).execute(&mut *connection).await?;
-    append_with_words(connection).await?;
     let mut after = 0;
     let mut order = KeyOrder::new("open", "run");
     loop {

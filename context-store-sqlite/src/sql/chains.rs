@@ -28,7 +28,8 @@ macro_rules! of_branch {
 macro_rules! of_message {
     ($piece:ident $(, $window:tt)?) => {
         $piece!(
-            concat!("FROM node n JOIN branch b ON b.no = n.pos >> 32 WHERE n.chat = ", chat_no!(), " AND n.id = ?3"),
+            concat!("FROM (SELECT pos FROM spot WHERE chat = ", chat_no!(), " AND id = ?3) n
+               CROSS JOIN branch b ON b.no = n.pos >> 32"),
             "n.pos" $(, $window)?
         )
     };
@@ -56,7 +57,9 @@ macro_rules! facts {
             $piece,
             ".sum AS INTEGER), CAST(",
             $name_sum,
-            " AS INTEGER)) END,
+            " AS INTEGER), CAST(",
+            $piece,
+            ".tail_from AS INTEGER)) END,
              CASE WHEN r.pos IS NULL OR r.pos <= ",
             $first,
             " THEN ",
@@ -66,7 +69,12 @@ macro_rules! facts {
             $first,
             " THEN ",
             $piece,
-            ".name END"
+            ".name END,
+             CASE WHEN r.pos IS NULL OR r.pos <= ",
+            $first,
+            " THEN ",
+            $piece,
+            ".tail END"
         )
     };
 }
@@ -74,14 +82,14 @@ macro_rules! facts {
 macro_rules! whole {
     ($tip:expr, $cut:literal) => {
         concat!(
-            "WITH RECURSIVE piece (lo, cut, base, parent, head, name, created_at, sum) AS (
+            "WITH RECURSIVE piece (lo, cut, base, parent, head, name, created_at, sum, tail_from, tail) AS (
                SELECT b.no << 32, ",
             $cut,
-            ", b.base, b.parent, b.head, b.name, b.created_at, b.sum ",
+            ", b.base, b.parent, b.head, b.name, b.created_at, b.sum, b.tail_from, b.tail ",
             $tip,
             "
                UNION ALL
-               SELECT b.no << 32, p.parent, b.base, b.parent, b.head, b.name, b.created_at, b.sum
+               SELECT b.no << 32, p.parent, b.base, b.parent, b.head, b.name, b.created_at, b.sum, b.tail_from, b.tail
                FROM piece p JOIN branch b ON b.no = p.parent >> 32
              )
              SELECT p.cut, r.pos, r.data, ",
@@ -103,7 +111,7 @@ macro_rules! name_sum {
 macro_rules! window {
     ($tip:expr, $cut:literal, { $want:literal, $start:ident, $first:ident }) => {
         concat!(
-            "WITH RECURSIVE piece (lo, cut, base, parent, want, start, head, name, created_at, sum) AS (
+            "WITH RECURSIVE piece (lo, cut, base, parent, want, start, head, name, created_at, sum, tail_from, tail) AS (
                SELECT b.no << 32, ",
             $cut,
             ", b.base, b.parent, b.base + (",
@@ -112,14 +120,14 @@ macro_rules! window {
             $want,
             ", ",
             $start!($cut, concat!("(b.base + (", $cut, " & 0xffffffff) - ", $want, ")")),
-            ", b.head, b.name, b.created_at, b.sum ",
+            ", b.head, b.name, b.created_at, b.sum, b.tail_from, b.tail ",
             $tip,
             "
                UNION ALL
                SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ",
             $start!("p.parent", "p.want"),
             ",
-                 b.head, b.name, b.created_at, b.sum
+                 b.head, b.name, b.created_at, b.sum, b.tail_from, b.tail
                FROM piece p JOIN branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
              )
              SELECT p.cut, r.pos, r.data, ",
@@ -134,10 +142,10 @@ macro_rules! window {
     };
 }
 
-/// Reads from the run that holds `start`.
+/// Reads from the run that holds `start`, or only the tail.
 macro_rules! at {
     () => {
-        "WHEN p.start > p.cut THEN 0x7fffffffffffffff
+        "WHEN p.start > p.cut OR p.start >= p.lo + p.tail_from THEN 0x7fffffffffffffff
                ELSE (SELECT max(pos) FROM run WHERE pos <= p.start)"
     };
 }
@@ -145,7 +153,8 @@ macro_rules! at {
 /// Reads from the run that holds the message before `start`, to check that it is the named message.
 macro_rules! behind {
     () => {
-        "ELSE (SELECT max(pos) FROM run WHERE pos < p.start)"
+        "WHEN p.start > p.lo + p.tail_from THEN 0x7fffffffffffffff
+               ELSE (SELECT max(pos) FROM run WHERE pos < p.start)"
     };
 }
 
@@ -172,7 +181,7 @@ macro_rules! from_boundary {
 macro_rules! from_message {
     ($cut:expr, $want:expr) => {
         concat!(
-            "(SELECT a.pos + 1 FROM node a WHERE a.chat = b.chat AND a.id = ?4 AND a.pos > (b.no << 32) AND a.pos <= ",
+            "(SELECT a.pos + 1 FROM spot a WHERE a.chat = b.chat AND a.id = ?4 AND a.pos > (b.no << 32) AND a.pos <= ",
             $cut, " AND ?5 = ", generation!(), ")"
         )
     };

@@ -3,14 +3,14 @@
 /// A row of `append_row`.
 macro_rules! row {
     () => {
-        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     };
 }
 
 /// A row of `append_row` in a file with full text.
 macro_rules! row_words {
     () => {
-        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     };
 }
 
@@ -130,6 +130,13 @@ macro_rules! summary {
 macro_rules! piece {
     () => {
         concat!("SELECT no, chat, name, parent, base, created_at, sum, own, head, ", own_agrees!())
+    };
+}
+
+/// The branch of a message that was found by its id.
+macro_rules! spotted {
+    () => {
+        "b.no, b.chat, b.name, b.parent, b.base, b.created_at, b.sum"
     };
 }
 

@@ -14,11 +14,12 @@ async fn delete(fixture: &StoreFixture, chat: &ChatRef, branch: &str, head: &str
     }
 }
 
+/// Returns the numbers of branches, of runs and tails, of messages, boundaries and revisions.
 async fn rows(fixture: &StoreFixture) -> [i64; 5] {
     [
         fixture.number("SELECT count(*) FROM branch").await,
-        fixture.number("SELECT count(*) FROM run").await,
-        fixture.number("SELECT count(*) FROM node").await,
+        fixture.number("SELECT (SELECT count(*) FROM run) + count(tail) FROM branch").await,
+        fixture.number("SELECT count(*) FROM spot").await,
         fixture.number("SELECT count(*) FROM boundary").await,
         fixture.number("SELECT count(*) FROM revision").await,
     ]

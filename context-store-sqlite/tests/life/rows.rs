@@ -62,7 +62,7 @@ async fn a_file_that_lost_a_part_of_its_schema_is_not_opened() {
     for (change, opens) in [
         ("CREATE INDEX mine ON chat (title)", true),
         ("DROP INDEX fragment_chat", false),
-        ("DROP TRIGGER append_row_run", false),
+        ("DROP TRIGGER append_to_tail", false),
         ("DROP TRIGGER append_row_lease", false),
         ("DROP VIEW trajectory_nodes", false),
     ] {
@@ -172,8 +172,8 @@ async fn what_leads_to_an_answer_is_checked_with_it() {
     let changes = [
         "UPDATE memory SET session = NULL WHERE id = 'f1'",
         "UPDATE memory_word SET word = 'seves' WHERE word = 'seven'",
-        "UPDATE run SET pos = pos + 2 WHERE pos = (1 << 32) + 65",
-        "UPDATE run SET pos = pos + 4 WHERE pos = (1 << 32) + 65",
+        "UPDATE run SET pos = pos + 2 WHERE pos = (SELECT max(pos) FROM run WHERE pos <= (1 << 32) + 80)",
+        "UPDATE run SET pos = pos + 4 WHERE pos = (SELECT max(pos) FROM run WHERE pos <= (1 << 32) + 80)",
     ];
     for (at, change) in changes.into_iter().enumerate() {
         std::fs::write(&path, &sound).unwrap();
