@@ -1,6 +1,17 @@
--- How messages are appended as one statement, hence one transaction and one journey to the connection's thread. A file
--- with full text has the columns and steps that are marked with `words` as well.
-
+-- How messages are appended as one statement, hence one transaction and one journey to the connection's thread. What is
+-- marked with `words` is for files with full text alone.
+/*words
+-- Messages whose words are not in the index yet: the place of the first of some that follow each other, and how many. They
+-- are indexed many at a time, and always before a search.
+CREATE TABLE unindexed (
+  pos INTEGER PRIMARY KEY,
+  added INTEGER NOT NULL
+) STRICT;
+DROP VIEW IF EXISTS index_words;
+CREATE TRIGGER delete_branch_unindexed BEFORE DELETE ON branch BEGIN
+  DELETE FROM unindexed WHERE pos BETWEEN OLD.no << 32 AND (OLD.no << 32) + OLD.own;
+END;
+*/
 -- INSERT INTO append_row VALUES (...): messages at the end of a branch; several such rows are one statement. A row without
 -- a branch is none, because statements have a fixed number of rows. Nothing is written if the branch does not end where
 -- the row expects, or if an id is in use.
@@ -10,9 +21,8 @@
 -- ids: of the new messages, JSON texts with commas between them
 -- pad: how many zeros follow the new tail
 -- small, large: where the blocks of runs begin that are now full, for way 2
--- texts: for each message a pair of a role and the text to index, or null: a JSON list
-CREATE VIEW append_row (branch, chat, expected, tail, way, added, ids, head, at, data, pad, small, large, name/*words, texts*/)
-  AS SELECT 0, 0, 0, 0, 0, 0, '', '', 0, x'', 0, 0, 0, ''/*words, ''*/;
+CREATE VIEW append_row (branch, chat, expected, tail, way, added, ids, head, at, data, pad, small, large, name)
+  AS SELECT 0, 0, 0, 0, 0, 0, '', '', 0, x'', 0, 0, 0, '';
 
 CREATE TRIGGER append_row_lease INSTEAD OF INSERT ON append_row
 WHEN EXISTS (SELECT 1 FROM lease WHERE chat = NEW.chat AND until > NEW.at) BEGIN
@@ -37,15 +47,14 @@ CREATE TRIGGER append_to_tail INSTEAD OF INSERT ON append_row WHEN NEW.way = 0 B
       time_sum = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at % 4294967291 + 1000003,
         NEW.at % 4294967291)
     WHERE no = NEW.chat AND updated_at < NEW.at AND (moved = 0 OR updated_at / 60000000 < NEW.at / 60000000);
-  /*words INSERT INTO index_words SELECT (NEW.branch << 32) + NEW.expected + 1 + key, value ->> 0, value ->> 1
-    FROM json_each(NEW.texts) WHERE type = 'array';*/
+  /*words INSERT INTO unindexed (pos, added) VALUES ((NEW.branch << 32) + NEW.expected + 1, NEW.added);*/
 END;
 
 CREATE TRIGGER append_new_tail INSTEAD OF INSERT ON append_row WHEN NEW.way = 1 BEGIN
   INSERT INTO fold VALUES (NEW.branch);
   UPDATE branch SET tail_from = NEW.expected + 1, tail = x'', tail_ids = '' WHERE no = NEW.branch AND own = NEW.expected;
   INSERT INTO append_row VALUES (NEW.branch, NEW.chat, NEW.expected, 0, 0, NEW.added, NEW.ids, NEW.head, NEW.at, NEW.data,
-    NEW.pad, NULL, NULL, NEW.name/*words, NEW.texts*/);
+    NEW.pad, NULL, NULL, NEW.name);
 END;
 
 CREATE TRIGGER append_run INSTEAD OF INSERT ON append_row WHEN NEW.way = 2 BEGIN
@@ -67,6 +76,5 @@ CREATE TRIGGER append_run INSTEAD OF INSERT ON append_row WHEN NEW.way = 2 BEGIN
     WHERE no = NEW.chat AND updated_at < NEW.at AND (moved = 0 OR updated_at / 60000000 < NEW.at / 60000000);
   INSERT INTO merge VALUES ((NEW.branch << 32) + NEW.small, (NEW.branch << 32) + NEW.expected + 1);
   INSERT INTO merge VALUES ((NEW.branch << 32) + NEW.large, (NEW.branch << 32) + NEW.expected + 1);
-  /*words INSERT INTO index_words SELECT (NEW.branch << 32) + NEW.expected + 1 + key, value ->> 0, value ->> 1
-    FROM json_each(NEW.texts) WHERE type = 'array';*/
+  /*words INSERT INTO unindexed (pos, added) VALUES ((NEW.branch << 32) + NEW.expected + 1, NEW.added);*/
 END;

@@ -6,7 +6,7 @@ pub(crate) mod memories;
 pub(crate) mod rounds;
 pub(crate) mod streams;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::message::{NodeKind, PlacedNode};
@@ -132,8 +132,8 @@ async fn file(
     }
     let strays =
         [("run", sql::STRAY_RUNS), ("boundary", sql::STRAY_BOUNDARIES), ("node", sql::STRAY_NODES)];
-    let words = full_text.then_some(("words", sql::STRAY_WORDS));
-    for (table, statement) in strays.into_iter().chain(words) {
+    let words = [("words", sql::STRAY_WORDS), ("unindexed", sql::STRAY_UNINDEXED)];
+    for (table, statement) in strays.into_iter().chain(words.into_iter().filter(|_| full_text)) {
         for row in sqlx::query(statement).fetch_all(&mut *connection).await? {
             let place: i64 = row.try_get(0)?;
             let about = format!("table {table}, place {}/{}", branch_of(place), own_of(place));
@@ -290,7 +290,8 @@ async fn check_chat(
 const SAMPLE: i64 = 32;
 
 /// Reports the problems with the words of a branch. Every message with words must be in the index
-/// with the same number of words, in the column of its role. The index must hold nothing else.
+/// with the same number of words, in the column of its role, or be among those that are not indexed
+/// yet. The index must hold nothing else.
 async fn words_of(
     connection: &mut SqliteConnection,
     segment: &Segment,
@@ -303,8 +304,19 @@ async fn words_of(
         filed.insert(row.try_get::<i64, _>(0)?, words::counts(row.try_get(1)?));
     }
     let (mut missing, mut other) = (0, 0);
+    let mut unindexed = HashSet::new();
+    let query = sqlx::query(sql::UNINDEXED_OF).bind(place(segment.no, 1)).bind(segment.end());
+    for row in query.fetch_all(&mut *connection).await? {
+        let (first, messages): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        for place in first..first.saturating_add(messages).min(segment.end() + 1) {
+            other += usize::from(!unindexed.insert(place));
+        }
+    }
     for (node, own) in own.iter().zip(1..) {
         let place = place(segment.no, own);
+        if unindexed.contains(&place) {
+            continue;
+        }
         let Some(words) = tag.words(node) else { continue };
         let agrees = match filed.remove(&place) {
             None => {

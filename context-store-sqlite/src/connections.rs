@@ -24,6 +24,7 @@ use crate::config::SqliteConfig;
 use crate::connections::branch_ends::BranchEnds;
 use crate::error::{Fault, Result};
 use crate::file::access::{FileState, sidecar};
+use crate::history::unindexed;
 use crate::sql;
 
 pub(crate) struct Connections {
@@ -61,6 +62,10 @@ pub(crate) struct Writer {
     pub(crate) branch_ends: BranchEnds,
     /// Whether the file has a full-text index to maintain.
     pub(crate) full_text: bool,
+    /// The number of messages that this handle has written and that may not be indexed yet.
+    pub(crate) unindexed: i64,
+    /// Whether a task indexes messages in the background.
+    pub(crate) indexes: bool,
     /// The statements of the fast path of rounds, by the views that they insert into.
     pub(crate) round_statements: HashMap<String, Arc<str>>,
     /// The durability that the store is configured for.
@@ -75,6 +80,8 @@ impl Writer {
             connection,
             branch_ends: BranchEnds::default(),
             full_text,
+            unindexed: 0,
+            indexes: false,
             round_statements: HashMap::new(),
             durability,
             present: Some(durability),
@@ -141,7 +148,11 @@ impl Connections {
         full_text: bool,
     ) -> Result<Self> {
         let idle = StdMutex::new(vec![(None, self.readers.connect().await?)]);
-        let writer = Mutex::new(Some(Writer::new(connection, full_text, self.durability)));
+        let mut writer = Writer::new(connection, full_text, self.durability);
+        if full_text {
+            writer.unindexed = unindexed::count(&mut writer.connection).await?;
+        }
+        let writer = Mutex::new(Some(writer));
         Ok(Self { writer, idle, full_text, ..self })
     }
 

@@ -11,4 +11,5 @@ pub(crate) mod messages;
 pub(crate) mod prune;
 pub(crate) mod read;
 pub(crate) mod ref_log;
+pub(crate) mod unindexed;
 pub(crate) mod words;

@@ -9,21 +9,35 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 
 use crate::chat::access::chat_no;
-use crate::chat::branches::find_branch;
+use crate::chat::branches::{find_branch, lineage};
 use crate::chat::runs::nodes_at;
+use crate::connections::Connections;
 use crate::error::{Fault, Result, bad_cursor};
+use crate::history::unindexed;
 use crate::history::words::Tag;
 use crate::sql;
 use crate::values::numbers::signed;
 
 const OPERATION: &str = "search";
 
-/// A hit of the index.
-struct IndexHit {
-    place: i64,
+/// A message that has all words of a search.
+pub(crate) struct IndexHit {
+    pub(crate) place: i64,
     /// Lower is better.
-    score: f64,
-    chat: ChatRef,
+    pub(crate) score: f64,
+    pub(crate) chat: ChatRef,
+}
+
+/// Indexes the messages that are not indexed yet, so that the index ranks them with all others. If
+/// another process holds the file, the search compares them one by one.
+pub(crate) async fn prepare(connections: &Connections) -> Result<()> {
+    if !unindexed::exist(&mut *connections.reader().await?).await? {
+        return Ok(());
+    }
+    match unindexed::settle(connections).await {
+        Err(fault) if fault.is_busy() => Ok(()),
+        settled => settled,
+    }
 }
 
 /// Searches messages. All reads see one state of the file.
@@ -103,9 +117,24 @@ async fn find(
         hits = hits.bind(branch.as_str());
     }
     let mut found = Vec::new();
-    for row in hits.fetch_all(connection).await? {
+    for row in hits.fetch_all(&mut *connection).await? {
         let chat = ChatRef::new(row.try_get::<&str, _>(3)?, row.try_get::<&str, _>(2)?);
         found.push(IndexHit { place: row.try_get(0)?, score: row.try_get(1)?, chat });
+    }
+    if unindexed::exist(connection).await? {
+        let ranges = match (branch, chat_number) {
+            (Some(branch), Some(no)) => Some(lineage(connection, no, branch).await?),
+            _ => None,
+        };
+        let newest =
+            unindexed::scan(connection, query, terms, chat_number, ranges.as_deref()).await?;
+        let behind = |hit: &IndexHit| match after {
+            Some((score, place)) => hit.score > score || hit.score == score && hit.place < place,
+            None => true,
+        };
+        found.extend(newest.into_iter().filter(behind));
+        found.sort_by(|a, b| a.score.total_cmp(&b.score).then(b.place.cmp(&a.place)));
+        found.truncate(query.limit.saturating_add(1));
     }
     Ok(found)
 }

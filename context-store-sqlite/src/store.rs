@@ -11,6 +11,7 @@ mod search;
 mod streams;
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::store::{
@@ -30,7 +31,7 @@ pub struct SqliteStore(Shared);
 /// The shared state. It implements the store traits in place of [`SqliteStore`], so that
 /// `store.fragments()` is not ambiguous.
 struct Shared {
-    connections: Connections,
+    connections: Arc<Connections>,
     /// The appends that wait for the writer.
     queue: group_commit::Queue,
 }
@@ -47,11 +48,12 @@ impl SqliteStore {
         let connections = schema::open(&config)
             .await
             .map_err(|fault| fault.during("open").with("path", config.path.display()))?;
+        let connections = Arc::new(connections);
         Ok(Self(Shared { connections, queue: group_commit::Queue::default() }))
     }
 
     #[cfg(test)]
-    pub(crate) fn into_connections(self) -> Connections {
+    pub(crate) fn into_connections(self) -> Arc<Connections> {
         self.0.connections
     }
 }

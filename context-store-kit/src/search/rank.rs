@@ -16,6 +16,12 @@ impl Ranking {
     const K1: f64 = 1.2;
     const B: f64 = 0.75;
 
+    /// Creates a ranking that has statistics of other texts: their number, the number of all of
+    /// their words, and for each phrase the number of those that have it.
+    pub fn of(texts: usize, words: usize, matching: Vec<usize>) -> Self {
+        Self { texts, words, matching }
+    }
+
     /// Adds a text to the statistics.
     pub fn add(&mut self, count: &Count) {
         self.texts += 1;

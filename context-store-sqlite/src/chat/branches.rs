@@ -74,6 +74,16 @@ pub(crate) async fn branch_end(
     Ok(Some(BranchEnd { chat: no, branch, own: row.try_get(2)?, head, tail }))
 }
 
+/// Returns the pieces of a branch's chain: the first and the last place of each.
+pub(crate) async fn lineage(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    branch: &BranchName,
+) -> Result<Vec<(i64, i64)>> {
+    let rows = sqlx::query(sql::LINEAGE).bind(chat).bind(branch.as_str()).fetch_all(connection);
+    rows.await?.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
 /// A branch in the layout: the messages that were written through it.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {

@@ -19,7 +19,6 @@ use crate::chat::tails::{self, Tail};
 use crate::connections::Writer;
 use crate::connections::branch_ends::{BranchEnd, BranchEnds};
 use crate::error::Result;
-use crate::history::words::Tag;
 use crate::sql::{self, run};
 use crate::values::numbers::signed;
 use crate::values::place::place;
@@ -37,21 +36,18 @@ pub(crate) struct Append {
     pub(crate) at: (ChatRef, BranchName),
     pub(crate) expected: Option<MessageId>,
     head: MessageId,
-    added: i64,
+    pub(crate) added: i64,
     /// The ids as JSON texts with commas between them.
     ids: String,
     /// Whether the messages may be in a tail.
     fits_tail: bool,
     pub(crate) data: Vec<u8>,
-    /// The words to index, as JSON.
-    words: Option<String>,
     time: i64,
 }
 
 impl Append {
     /// Returns the append of a commit that can take the fast path, or `None` for any other commit.
-    /// `index` says whether words are needed.
-    pub(crate) fn of(commit: &Commit, index: bool) -> Option<Self> {
+    pub(crate) fn of(commit: &Commit) -> Option<Self> {
         let (branch, expected) = plain_append(commit)?;
         let last = commit.nodes.last().filter(|_| signed(commit.nodes.len()) <= RUN)?;
         let data = pack::pack_all(&commit.nodes);
@@ -59,8 +55,6 @@ impl Append {
             return None;
         }
         let ids = tails::ids(commit.nodes.iter().map(|node| &node.id))?;
-        let words = index
-            .then(|| Tag::of(&commit.chat.user).words_json(commit.nodes.iter().map(AsRef::as_ref)));
         Some(Self {
             at: (commit.chat.clone(), branch.clone()),
             expected: expected.cloned(),
@@ -69,7 +63,6 @@ impl Append {
             fits_tail: commit.nodes.iter().all(|node| tails::is_plain(&node.id)),
             ids,
             data,
-            words,
             time: commit.at.as_micros(),
         })
     }
@@ -82,18 +75,19 @@ impl Append {
     /// Writes the messages if the branch ends where the commit expects. Returns `None` if it does
     /// not, or if the file refuses.
     pub(crate) async fn run(self, writer: &mut Writer) -> Result<Option<Committed>> {
-        let Writer { connection, branch_ends, full_text, .. } = writer;
+        let Writer { connection, branch_ends, .. } = writer;
         let end = end_of(connection, branch_ends, &self.at).await?;
         let Some(end) = end.filter(|end| end.head == self.expected) else { return Ok(None) };
         let at = self.at.clone();
-        let statement = if *full_text { sql::APPEND_ROW_WORDS } else { sql::APPEND_ROW };
-        let (query, end) = self.bind(sqlx::query(statement), &end);
+        let added = self.added;
+        let (query, end) = self.bind(sqlx::query(sql::APPEND_ROW), &end);
         if let Err(fault) = run(connection, query).await {
             branch_ends.forget(&at);
             return if fault.is_refusal() { Ok(None) } else { Err(fault) };
         }
         let committed = Committed::new(Some(at.1.clone()), end.head.clone());
         branch_ends.learn(at, end);
+        writer.unindexed += added;
         Ok(Some(committed))
     }
 
@@ -138,10 +132,6 @@ impl Append {
             .bind(merge.small)
             .bind(merge.large)
             .bind(self.at.1.as_str().to_owned());
-        let query = match self.words {
-            Some(words) => query.bind(words),
-            None => query,
-        };
         (query, end)
     }
 }
@@ -172,14 +162,9 @@ enum Way {
 type Insert<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 /// Fills up a statement with empty rows.
-pub(crate) fn bind_no_row(mut query: Insert<'_>, full_text: bool) -> Insert<'_> {
-    for _ in 0..if full_text { sql::ROW_WORDS_VALUES } else { sql::ROW_VALUES } {
-        query = query.bind(NONE);
-    }
-    query
+pub(crate) fn bind_no_row(query: Insert<'_>) -> Insert<'_> {
+    (0..sql::ROW_VALUES).fold(query, |query, _| query.bind(None::<i64>))
 }
-
-const NONE: Option<i64> = None;
 
 /// The runs to merge after an append: when a block of messages is full, all runs that begin in it
 /// become one run.

@@ -8,7 +8,6 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::chat::access::chat_no;
 use crate::chat::branches::{branches_of, find_branch};
-use crate::chat::tails;
 use crate::checksums::BRANCH;
 use crate::connections::Writer;
 use crate::error::Result;
@@ -122,6 +121,7 @@ pub(crate) async fn delete(
     at: Timestamp,
 ) -> Result<BranchDeletion> {
     const OPERATION: &str = "delete_branch";
+    let full_text = writer.full_text;
     let mut transaction = writer.begin().await?;
     let found = chat::rows::read(&mut transaction, chat).await?;
     let (no, found) = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
@@ -135,7 +135,7 @@ pub(crate) async fn delete(
         let message = "the active branch cannot be deleted; make another one active first";
         return Err(Error::invalid(OPERATION, message).with("branch", name).into());
     }
-    tails::fold(&mut transaction, no).await?;
+    prune::prepare(&mut transaction, no, full_text).await?;
     // The branch may hold the time of the chat's last write, so the chat's row is updated first.
     chat::rows::touch(&mut transaction, no, at).await?;
     sqlx::query(sql::UNNAME_BRANCH).bind(deleted).execute(&mut *transaction).await?;

@@ -7,7 +7,6 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::chat::access::chat_no;
-use crate::chat::tails;
 use crate::checksums::CHECKPOINT;
 use crate::connections::Writer;
 use crate::counts::{ChatCount, ListPart};
@@ -24,9 +23,10 @@ pub(crate) async fn set(
     checkpoint: Checkpoint,
 ) -> Result<Checkpoint> {
     const OPERATION: &str = "set_checkpoint";
+    let full_text = writer.full_text;
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, OPERATION, chat).await?;
-    tails::fold(&mut transaction, no).await?;
+    prune::prepare(&mut transaction, no, full_text).await?;
     if find(&mut transaction, no, std::iter::once(&checkpoint.message)).await?.is_empty() {
         return Err(Error::not_found(OPERATION, "message", &checkpoint.message).into());
     }
@@ -75,9 +75,10 @@ pub(crate) async fn delete(
     name: &CheckpointName,
     at: Timestamp,
 ) -> Result<bool> {
+    let full_text = writer.full_text;
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, "delete_checkpoint", chat).await?;
-    tails::fold(&mut transaction, no).await?;
+    prune::prepare(&mut transaction, no, full_text).await?;
     let before = position(&mut transaction, no, name).await?;
     let delete = sqlx::query(sql::DELETE_CHECKPOINT).bind(no).bind(name.as_str());
     let deleted = delete.execute(&mut *transaction).await?.rows_affected() > 0;

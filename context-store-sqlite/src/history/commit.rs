@@ -15,7 +15,7 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
 use crate::chat::access::chat_no;
-use crate::chat::branches::{branches_of, find_branch};
+use crate::chat::branches::{branches_of, find_branch, lineage};
 use crate::chat::tails::{self, Tail};
 use crate::checksums::APPLIED;
 use crate::connections::Writer;
@@ -24,7 +24,7 @@ use crate::error::{Fault, Result};
 use crate::fragments::log::WrittenBy;
 use crate::history::append::{Append, Merge, RUN, RUN_BYTES};
 use crate::history::messages::{MessageLocation, amend, find, placed};
-use crate::history::{branches, ref_log, words};
+use crate::history::{branches, ref_log, unindexed, words};
 use crate::values::numbers::signed;
 use crate::values::place::{branch_of, place};
 use crate::values::rows::{json_ids, length, message_id};
@@ -78,6 +78,9 @@ async fn decided(writer: &mut Writer, commit: Commit) -> Result<CommitOutcome> {
     };
     let route = write(&mut transaction, &commit, &plan, (chat, end), full_text).await?;
     transaction.commit().await?;
+    if signed(commit.nodes.len()) <= RUN {
+        writer.unindexed += signed(commit.nodes.len());
+    }
     if let (Some(branch), Some(route)) = (&plan.committed.branch, route) {
         writer.branch_ends.learn((commit.chat.clone(), branch.clone()), route);
     }
@@ -152,15 +155,9 @@ async fn holds(
     branch: &BranchName,
     place: i64,
 ) -> Result<bool> {
-    let segments =
-        sqlx::query(sql::LINEAGE).bind(chat).bind(branch.as_str()).fetch_all(connection).await?;
-    for segment in &segments {
-        let (lo, cut): (i64, i64) = (segment.try_get(0)?, segment.try_get(1)?);
-        if branch_of(place) == branch_of(lo) {
-            return Ok(place <= cut);
-        }
-    }
-    Ok(false)
+    let lineage = lineage(connection, chat, branch).await?;
+    let own = lineage.iter().find(|(first, _)| branch_of(*first) == branch_of(place));
+    Ok(own.is_some_and(|(_, last)| place <= *last))
 }
 
 /// Writes a plan and returns the new end of the branch.
@@ -171,6 +168,9 @@ async fn write(
     (chat, end): (i64, Option<BranchEnd>),
     full_text: bool,
 ) -> Result<Option<BranchEnd>> {
+    if full_text && !plan.changed.is_empty() {
+        unindexed::index_all(connection).await?;
+    }
     for ((node, replaced), MessageLocation { place, .. }) in changes(commit).zip(&plan.changed) {
         amend(connection, chat, *place, node, replaced).await?;
         if full_text {
@@ -276,7 +276,9 @@ async fn add_nodes(
                 .bind(place(branch, own + 1))
                 .bind(std::mem::take(&mut data));
             add.execute(&mut *connection).await?;
-            if full_text {
+            if full_text && signed(commit.nodes.len()) <= RUN {
+                unindexed::add(connection, place(branch, own + 1), packed).await?;
+            } else if full_text {
                 let nodes = &commit.nodes[i + 1 - length(packed)?..=i];
                 words::index(connection, &commit.chat.user, place(branch, own + 1), nodes).await?;
             }

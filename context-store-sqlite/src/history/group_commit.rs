@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
 use std::task::Poll;
 
 use context_core::store::{Commit, CommitOutcome, Committed, Durability};
@@ -23,7 +23,7 @@ use crate::connections::branch_ends::BranchEnd;
 use crate::connections::{Connections, Writer, WriterGuard};
 use crate::error::{Fault, Result};
 use crate::history::append::{Append, bind_no_row, end_of};
-use crate::history::commit;
+use crate::history::{commit, unindexed};
 use crate::sql::{self, run};
 
 /// The maximum number of appends in one statement.
@@ -81,21 +81,21 @@ impl Queue {
 
 /// Commits, together with other queued appends if there are some.
 pub(crate) async fn commit(
-    connections: &Connections,
+    connections: &Arc<Connections>,
     queue: &Queue,
     commit: Commit,
 ) -> Result<CommitOutcome> {
     // Packed before the lock is taken.
-    let append = Append::of(&commit, connections.full_text);
+    let append = Append::of(&commit);
     let several = queue.several.load(Ordering::Relaxed);
     if !several && let Some(mut writer) = connections.idle_writer() {
-        return commit::commit(&mut writer, commit, append).await;
+        return alone(connections, &mut writer, commit, append).await;
     }
     let append = match append {
         Some(append) if append.is_small() => append,
         append => {
             let mut writer = connections.writer_as_left().await?;
-            return commit::commit(&mut writer, commit, append).await;
+            return alone(connections, &mut writer, commit, append).await;
         }
     };
     let mut answer = queue.put(append, commit.durability);
@@ -113,11 +113,24 @@ pub(crate) async fn commit(
                 Err(oneshot::error::TryRecvError::Closed) => break writer,
                 Err(oneshot::error::TryRecvError::Empty) => {
                     write(&mut writer, queue.take()).await;
+                    unindexed::see_to(connections, &mut writer).await?;
                 }
             }
         },
     };
-    commit::commit(&mut writer, commit, None).await
+    alone(connections, &mut writer, commit, None).await
+}
+
+/// Commits what is not queued.
+async fn alone(
+    connections: &Arc<Connections>,
+    writer: &mut Writer,
+    commit: Commit,
+    append: Option<Append>,
+) -> Result<CommitOutcome> {
+    let outcome = commit::commit(writer, commit, append).await?;
+    unindexed::see_to(connections, writer).await?;
+    Ok(outcome)
 }
 
 /// Lets every other ready task run.
@@ -159,7 +172,7 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
     }
     // Writing rows in the order of their places is cheaper than in any other order. The appends of
     // one branch stay in their order.
-    let Writer { connection, branch_ends, full_text, .. } = writer;
+    let Writer { connection, branch_ends, unindexed, .. } = writer;
     let mut rows = Vec::with_capacity(group.len());
     for queued in group.drain(..) {
         match end_of(connection, branch_ends, &queued.append.at).await {
@@ -172,16 +185,8 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
         }
     }
     rows.sort_by_key(|(end, _)| end.branch);
-    let statements = if *full_text {
-        [
-            (1, sql::APPEND_ROW_WORDS),
-            (4, sql::APPEND_4_WORDS),
-            (16, sql::APPEND_16_WORDS),
-            (MOST, sql::APPEND_64_WORDS),
-        ]
-    } else {
-        [(1, sql::APPEND_ROW), (4, sql::APPEND_4), (16, sql::APPEND_16), (MOST, sql::APPEND_64)]
-    };
+    let statements =
+        [(1, sql::APPEND_ROW), (4, sql::APPEND_4), (16, sql::APPEND_16), (MOST, sql::APPEND_64)];
     let mut ends: HashMap<(ChatRef, BranchName), BranchEnd> = HashMap::new();
     rows.retain(|(stored, QueuedAppend { append, .. })| {
         let end = ends.get(&append.at).unwrap_or(stored);
@@ -197,20 +202,22 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
     let empty = size - rows.len();
     let mut query = sqlx::query(statement);
     let mut answers = Vec::with_capacity(rows.len());
-    let mut before: Option<BranchEnd> = None;
+    let (mut before, mut added): (Option<BranchEnd>, _) = (None, 0);
     for (stored, QueuedAppend { append, answer, .. }) in rows {
         let end = before.filter(|before| before.branch == stored.branch).unwrap_or(stored);
         let branch = append.at.1.clone();
+        added += append.added;
         let (bound, after) = append.bind(query, &end);
         query = bound;
         answers.push((answer, Committed::new(Some(branch), after.head.clone())));
         before = Some(after);
     }
     for _ in 0..empty {
-        query = bind_no_row(query, *full_text);
+        query = bind_no_row(query);
     }
     match run(connection, query).await {
         Ok(_) => {
+            *unindexed += added;
             for (at, end) in ends {
                 branch_ends.learn(at, end);
             }

@@ -12,11 +12,27 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::chat::branches::Segment;
 use crate::chat::runs::runs_from;
+use crate::chat::tails;
 use crate::error::{Fault, Result};
+use crate::history::unindexed;
 use crate::sql;
 use crate::values::numbers::signed;
 use crate::values::place::{branch_of, own_of, place};
 use crate::values::rows::{MISSING, json_ids, length};
+
+/// Makes a chat ready to be pruned, before its references are looked up: all messages get into runs
+/// and, in a file with full text, into the index.
+pub(crate) async fn prepare(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    full_text: bool,
+) -> Result<()> {
+    tails::fold(connection, chat).await?;
+    if full_text {
+        unindexed::index_all(connection).await?;
+    }
+    Ok(())
+}
 
 /// Prunes a branch that has lost a reference, and then its ancestors. Returns how many messages
 /// were deleted.

@@ -7,7 +7,8 @@
 //! the whole file.) Two users share a tag with a probability of about one in a billion. Access is
 //! decided by the chat's row, never by the tag.
 
-use std::sync::Arc;
+use std::iter;
+use std::sync::{Arc, LazyLock};
 
 use context_core::store::KeyOrder;
 use context_core::{Node, Role, UserId};
@@ -16,8 +17,9 @@ use context_store_kit::search::{Phrase, Terms, UserTag, index_text};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
+use crate::connections::batch_insert::BatchInsert;
 use crate::error::Result;
-use crate::sql;
+use crate::sql::{self, run};
 use crate::values::rows::blob;
 
 const FULL_TEXT: &str = include_str!("../../migrations/full_text.sql");
@@ -113,11 +115,9 @@ impl Tag {
         Some(MessageWords { column: column(role), text })
     }
 
-    /// Returns the words of several messages in the form that `append` and `INDEX_WORDS` take.
-    pub(crate) fn words_json<'a>(&self, nodes: impl Iterator<Item = &'a Node>) -> String {
-        let pairs: Vec<_> =
-            nodes.map(|node| self.words(node).map(|words| (words.column, words.text))).collect();
-        serde_json::to_string(&pairs).expect("numbers and texts are always json")
+    /// Returns the row of a message in the index, or `None` if it has no text to index.
+    pub(crate) fn row(&self, place: i64, node: &Node) -> Option<(i64, MessageWords)> {
+        Some((place, self.words(node)?))
     }
 
     /// Returns an FTS5 expression for all phrases in messages of these roles. Nothing in the user's
@@ -137,7 +137,8 @@ impl Tag {
         format!("\"{}\"*", self.as_str())
     }
 
-    fn phrase(&self, phrase: &Phrase) -> String {
+    /// Returns an expression for one phrase in messages of all roles.
+    pub(crate) fn phrase(&self, phrase: &Phrase) -> String {
         let mut quoted = String::from("\"");
         for word in &phrase.words {
             quoted.push_str(self.as_str());
@@ -153,6 +154,29 @@ impl Tag {
     }
 }
 
+/// Adds rows to the index. Those in the order of their places are added fastest.
+pub(crate) async fn insert(
+    connection: &mut SqliteConnection,
+    rows: &[(i64, MessageWords)],
+) -> Result<()> {
+    static ADD: LazyLock<BatchInsert> = LazyLock::new(|| {
+        let columns: Vec<&str> =
+            iter::once("rowid").chain(COLUMNS.iter().map(|role| role.as_str())).collect();
+        BatchInsert::with_columns("words", &columns)
+    });
+    for batch in ADD.batches(rows) {
+        let query = batch.query(|query, (place, words)| {
+            let text = |column| (column == words.column).then_some(&*words.text);
+            (0..)
+                .take(COLUMNS.len())
+                .map(text)
+                .fold(query.bind(*place), |query, text| query.bind(text))
+        });
+        run(connection, query).await?;
+    }
+    Ok(())
+}
+
 /// Adds the words of consecutive messages, beginning at a place.
 pub(crate) async fn index(
     connection: &mut SqliteConnection,
@@ -160,9 +184,10 @@ pub(crate) async fn index(
     first: i64,
     nodes: &[Arc<Node>],
 ) -> Result<()> {
-    let words = Tag::of(user).words_json(nodes.iter().map(AsRef::as_ref));
-    sqlx::query(sql::INDEX_WORDS).bind(first).bind(words).execute(connection).await?;
-    Ok(())
+    let tag = Tag::of(user);
+    let rows: Vec<_> =
+        (first..).zip(nodes).filter_map(|(place, node)| tag.row(place, node)).collect();
+    insert(connection, &rows).await
 }
 
 /// Replaces the words of a message whose body has changed.
@@ -231,8 +256,6 @@ mod tests {
             })
         );
         assert_eq!(tag.words(&node(Role::User, "…")), None);
-        let nodes = [node(Role::User, "a"), node(Role::User, " "), node(Role::System, "b")];
-        assert_eq!(tag.words_json(nodes.iter()), r#"[[1,"3nupwta"],null,[3,"3nupwtb"]]"#);
     }
 
     #[test]

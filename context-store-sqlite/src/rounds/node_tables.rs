@@ -177,7 +177,7 @@ mod tests {
     use crate::connections::Connections;
     use crate::{SqliteConfig, SqliteStore};
 
-    async fn open(folder: &tempfile::TempDir) -> Connections {
+    async fn open(folder: &tempfile::TempDir) -> std::sync::Arc<Connections> {
         SqliteStore::open(SqliteConfig::new(folder.path().join("s.db")))
             .await
             .unwrap()

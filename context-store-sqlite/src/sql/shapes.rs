@@ -7,13 +7,6 @@ macro_rules! row {
     };
 }
 
-/// A row of `append_row` in a file with full text.
-macro_rules! row_words {
-    () => {
-        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    };
-}
-
 macro_rules! times_4 {
     ($rows:expr) => {
         concat!($rows, ", ", $rows, ", ", $rows, ", ", $rows)

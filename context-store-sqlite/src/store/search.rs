@@ -12,6 +12,9 @@ use crate::store::Shared;
 impl SearchStore for Shared {
     async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
         query.check()?;
+        if !self.connections.reads_only() {
+            search::prepare(&self.connections).await.map_err(|fault| fault.during("search"))?;
+        }
         reading!(self, "search", |reader| search::search(reader, query).await)
     }
 }

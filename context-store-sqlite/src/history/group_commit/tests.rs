@@ -11,7 +11,7 @@ const NORMAL: i64 = 1;
 const FULL: i64 = 2;
 
 /// The writing connection's `PRAGMA synchronous`, as the last commit has left it.
-async fn synchronous(connections: &Connections) -> i64 {
+async fn synchronous(connections: &Arc<Connections>) -> i64 {
     let mut writer = connections.writer_as_left().await.unwrap();
     let query = sqlx::query("PRAGMA synchronous").persistent(false);
     query.fetch_one(&mut writer.connection).await.unwrap().get(0)
@@ -29,7 +29,7 @@ fn append(branch: &str, after: &str, id: &str, durability: Option<Durability>) -
     Commit { nodes: vec![node.into()], durability, ..commit }
 }
 
-async fn open(folder: &tempfile::TempDir, durability: Durability) -> Connections {
+async fn open(folder: &tempfile::TempDir, durability: Durability) -> Arc<Connections> {
     let config = SqliteConfig::new(folder.path().join("chats.db")).durability(durability);
     let store = SqliteStore::open(config).await.unwrap();
     let _created =
@@ -78,7 +78,11 @@ async fn each_commit_is_flushed_as_it_asks_and_the_next_as_the_store_is_configur
     }
 }
 
-async fn commit_alone(connections: &Connections, queue: &Queue, commit: Commit) -> CommitOutcome {
+async fn commit_alone(
+    connections: &Arc<Connections>,
+    queue: &Queue,
+    commit: Commit,
+) -> CommitOutcome {
     super::commit(connections, queue, commit).await.unwrap()
 }
 
@@ -102,7 +106,7 @@ async fn a_group_is_flushed_if_one_of_its_appends_asks_for_it() {
             let head = if expected == FULL { "" } else { &format!("{branch}-2") };
             let id = format!("{branch}-{expected}");
             let commit = append(branch, head, &id, durability);
-            let append = Append::of(&commit, connections.full_text).unwrap();
+            let append = Append::of(&commit).unwrap();
             answers.push(queue.put(append, commit.durability));
         }
         let mut writer = connections.writer_as_left().await.unwrap();
