@@ -107,8 +107,9 @@ async fn file(
     let mut transaction = connection.begin().await?;
     // SQLite's index check trusts the state that this connection has cached, which other processes
     // may have changed since. A query refreshes it.
-    for look in
-        [sql::memories::LOOK_AT_INDEX].into_iter().chain(full_text.then_some(sql::LOOK_AT_WORDS))
+    for look in [sql::memories::LOOK_AT_INDEX]
+        .into_iter()
+        .chain(full_text.then_some(sql::words::LOOK_AT_WORDS))
     {
         sqlx::query(look).fetch_all(&mut *transaction).await?;
     }
@@ -132,7 +133,7 @@ async fn file(
     }
     let strays =
         [("run", sql::STRAY_RUNS), ("boundary", sql::STRAY_BOUNDARIES), ("node", sql::STRAY_NODES)];
-    let words = [("words", sql::STRAY_WORDS), ("unindexed", sql::STRAY_UNINDEXED)];
+    let words = [("words", sql::words::STRAY_WORDS), ("unindexed", sql::words::STRAY_UNINDEXED)];
     for (table, statement) in strays.into_iter().chain(words.into_iter().filter(|_| full_text)) {
         for row in sqlx::query(statement).fetch_all(&mut *connection).await? {
             let place: i64 = row.try_get(0)?;
@@ -298,14 +299,15 @@ async fn words_of(
     own: &[Arc<Node>],
     tag: &Tag,
 ) -> Result<Option<String>> {
-    let query = sqlx::query(sql::WITH_WORDS).bind(place(segment.no, 1)).bind(segment.end());
+    let query = sqlx::query(sql::words::WITH_WORDS).bind(place(segment.no, 1)).bind(segment.end());
     let mut filed = HashMap::new();
     for row in query.fetch_all(&mut *connection).await? {
         filed.insert(row.try_get::<i64, _>(0)?, words::counts(row.try_get(1)?));
     }
     let (mut missing, mut other) = (0, 0);
     let mut unindexed = HashSet::new();
-    let query = sqlx::query(sql::UNINDEXED_OF).bind(place(segment.no, 1)).bind(segment.end());
+    let query =
+        sqlx::query(sql::words::UNINDEXED_OF).bind(place(segment.no, 1)).bind(segment.end());
     for row in query.fetch_all(&mut *connection).await? {
         let (first, messages): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
         for place in first..first.saturating_add(messages).min(segment.end() + 1) {
@@ -325,7 +327,7 @@ async fn words_of(
             }
             Some(counts) if counts != Some(words.counts()) => false,
             Some(_) if own % SAMPLE == 1 => {
-                let query = sqlx::query(sql::HAS_WORD).bind(words.longest()).bind(place);
+                let query = sqlx::query(sql::words::HAS_WORD).bind(words.longest()).bind(place);
                 !query.fetch_all(&mut *connection).await?.is_empty()
             }
             Some(_) => true,
@@ -355,11 +357,11 @@ fn disagreement(missing: usize, other: usize, wordless: usize) -> Option<String>
 /// positions of words within messages. The words are listed in a temporary table of this
 /// connection, which may write only while that table is created.
 async fn search_all(connection: &mut SqliteConnection) -> Result<()> {
-    sqlx::query(sql::MAY_WRITE).execute(&mut *connection).await?;
-    let listed = sqlx::query(sql::LIST_WORDS).execute(&mut *connection).await;
-    sqlx::query(sql::MAY_NOT_WRITE).execute(&mut *connection).await?;
+    sqlx::query(sql::words::MAY_WRITE).execute(&mut *connection).await?;
+    let listed = sqlx::query(sql::words::LIST_WORDS).execute(&mut *connection).await;
+    sqlx::query(sql::words::MAY_NOT_WRITE).execute(&mut *connection).await?;
     listed?;
-    sqlx::query(sql::RANK_WORDS).fetch_all(&mut *connection).await?;
+    sqlx::query(sql::words::RANK_WORDS).fetch_all(&mut *connection).await?;
     Ok(())
 }
 

@@ -31,10 +31,11 @@
 //! * **Group commit:** queued commits of the common kind are written together, in one transaction
 //!   with one disk sync. Each caller gets its own result.
 //! * **Full-text search** ([`Store::search`](context_core::Store::search)) finds a message as soon
-//!   as its commit is acknowledged, because the index is updated in the same transaction. The index
-//!   costs about as much as the rest of an append. A file can be created without it
-//!   ([`full_text`](SqliteConfig::full_text)). The cost of a search depends on the messages of this
-//!   user that contain the words, not on the data of other users.
+//!   as its commit is acknowledged. An append notes that its messages are to be indexed. They are
+//!   indexed many at a time: before a search, or in the background when there are 512. A handle
+//!   that only reads compares those that are not indexed one by one. A file can be created without
+//!   the index ([`full_text`](SqliteConfig::full_text)). The cost of a search depends on the
+//!   messages of this user that contain the words, not on the data of other users.
 //! * **Blobs** ([`Store::blobs`](context_core::Store::blobs)) are in the same file, so they are
 //!   written, backed up and erased together with the chats. A range is read without the bytes
 //!   around it. A read of a whole blob compares its bytes with its id.
@@ -125,10 +126,13 @@
 //!
 //! A branch owns the messages that were written through it, numbered without a gap. The place of a
 //! message is one integer, made of the number of the branch and the number of the message. A table
-//! of runs holds packed messages, keyed by the place of their first message. Single messages are
-//! merged into runs of 16 and then of 64 by the commit that fills the block. The merge is done in
-//! SQL, so no message leaves the database. A fork stores the place after which it begins. The files
-//! in `migrations` have the details.
+//! of runs holds packed messages, keyed by the place of their first message. The newest messages,
+//! up to what fits into a page of the file, are in the row of the branch together with their ids:
+//! its tail. So an append rewrites one page. A tail that is full becomes a run, and runs are merged
+//! into runs of 64 by the commit that fills the block, in SQL, so no message leaves the database.
+//! Whatever names a message by its id or place, such as a fork or an amendment, makes the tails of
+//! the chat runs first. A fork stores the place after which it begins. The files in `migrations`
+//! have the details.
 //!
 //! Blobs are kept in pieces of 256 KiB, once per user. A table lists the references of chats to
 //! blobs.
@@ -155,7 +159,7 @@
 //!
 //! The full-text index of messages is an FTS5 table that stores no text, only the places of each
 //! word. Each word begins with a tag of its user: `migrations/full_text.sql`,
-//! `migrations/append_words.sql`.
+//! `migrations/append.sql`.
 
 mod blobs;
 mod chat;

@@ -192,7 +192,7 @@ async fn is_labelled(connection: &mut SqliteConnection) -> Result<bool> {
 
 /// Returns whether the file has full text, or an error if that contradicts the wanted setting.
 async fn check_full_text(connection: &mut SqliteConnection, wanted: Option<bool>) -> Result<bool> {
-    let has = !sqlx::query(sql::HAS_WORDS).fetch_all(connection).await?.is_empty();
+    let has = !sqlx::query(sql::words::HAS_WORDS).fetch_all(connection).await?.is_empty();
     if wanted.is_some_and(|wanted| wanted != has) {
         let message = if has {
             "the file has full-text search, which is fixed when the file is created"

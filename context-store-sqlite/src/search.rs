@@ -86,10 +86,10 @@ async fn find(
 ) -> Result<Vec<IndexHit>> {
     let mut chat_number = None;
     let (statement, branch) = match &query.scope {
-        SearchScope::User => (sql::HITS_OF_USER, None),
+        SearchScope::User => (sql::words::HITS_OF_USER, None),
         SearchScope::Chat(chat) => {
             chat_number = Some(number(connection, &query.user, chat).await?);
-            (sql::HITS_OF_CHAT, None)
+            (sql::words::HITS_OF_CHAT, None)
         }
         SearchScope::Branch(chat, branch) => {
             let no = number(connection, &query.user, chat).await?;
@@ -97,7 +97,7 @@ async fn find(
                 return Err(Error::not_found(OPERATION, "branch", branch).into());
             }
             chat_number = Some(no);
-            (sql::HITS_OF_BRANCH, Some(branch))
+            (sql::words::HITS_OF_BRANCH, Some(branch))
         }
         _ => return Err(Error::invalid(OPERATION, "this store does not know the scope").into()),
     };

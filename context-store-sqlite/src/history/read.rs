@@ -244,10 +244,9 @@ fn assemble(
             segment = Some(cut);
         }
         let start = expected_chain.start;
-        match row.try_get::<Option<i64>, _>(1)? {
-            Some(place) => found.push(ChainRun { place, cut, start, data: blob(row, 2)? }),
-            // What is missing leaves fewer messages than the chain must have.
-            None => {}
+        // A run that is missing leaves fewer messages than the chain must have.
+        if let Some(place) = row.try_get::<Option<i64>, _>(1)? {
+            found.push(ChainRun { place, cut, start, data: blob(row, 2)? });
         }
     }
     if expected_chain.root.is_some() && expected_chain.start.is_none() {

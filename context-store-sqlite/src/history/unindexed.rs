@@ -35,17 +35,17 @@ pub(crate) async fn add(
     first: i64,
     messages: i64,
 ) -> Result<()> {
-    sqlx::query(sql::ADD_UNINDEXED).bind(first).bind(messages).execute(connection).await?;
+    sqlx::query(sql::words::ADD_UNINDEXED).bind(first).bind(messages).execute(connection).await?;
     Ok(())
 }
 
 /// Returns the number of messages that are not indexed.
 pub(crate) async fn count(connection: &mut SqliteConnection) -> Result<i64> {
-    Ok(sqlx::query(sql::COUNT_UNINDEXED).fetch_one(connection).await?.try_get(0)?)
+    Ok(sqlx::query(sql::words::COUNT_UNINDEXED).fetch_one(connection).await?.try_get(0)?)
 }
 
 pub(crate) async fn exist(connection: &mut SqliteConnection) -> Result<bool> {
-    Ok(!sqlx::query(sql::HAS_UNINDEXED).fetch_all(connection).await?.is_empty())
+    Ok(!sqlx::query(sql::words::HAS_UNINDEXED).fetch_all(connection).await?.is_empty())
 }
 
 /// Consecutive messages that are not indexed, and the chat they belong to.
@@ -64,7 +64,7 @@ impl Piece {
 
 async fn pieces(connection: &mut SqliteConnection, limit: i64) -> Result<Vec<Piece>> {
     const STRAY: Fault = Fault::Corrupt("messages to be indexed belong to no chat", None);
-    let rows = sqlx::query(sql::UNINDEXED).bind(limit).fetch_all(connection).await?;
+    let rows = sqlx::query(sql::words::UNINDEXED).bind(limit).fetch_all(connection).await?;
     let piece = |row: &SqliteRow| {
         let name = |column| row.try_get::<Option<&str>, _>(column)?.ok_or(STRAY);
         let (user, chat) = (name(3)?, name(4)?);
@@ -94,7 +94,7 @@ async fn index_some(connection: &mut SqliteConnection) -> Result<i64> {
         }
     }
     words::insert(connection, &rows).await?;
-    sqlx::query(sql::INDEXED).bind(range.0).bind(range.1).execute(connection).await?;
+    sqlx::query(sql::words::INDEXED).bind(range.0).bind(range.1).execute(connection).await?;
     Ok(signed(places.len()))
 }
 
@@ -135,13 +135,15 @@ pub(crate) async fn see_to(connections: &Arc<Connections>, writer: &mut Writer) 
     index_slice(writer).await.map(drop)
 }
 
-/// Indexes slice by slice until nothing is left, or the store is closed. An error is left to
-/// whoever writes or searches next, and meets it too.
+/// Indexes slice by slice until fewer than a slice are left, or the store is closed. An error is
+/// left to whoever writes or searches next, and meets it too.
 async fn index_in_background(connections: Weak<Connections>) {
     loop {
         let Some(connections) = connections.upgrade() else { return };
         let Ok(mut writer) = connections.writer().await else { return };
-        if !matches!(index_slice(&mut writer).await, Ok(true)) {
+        let more = matches!(index_slice(&mut writer).await, Ok(true));
+        // What others write meanwhile is not worth a transaction of its own.
+        if !more || writer.unindexed < SLICE {
             writer.indexes = false;
             return;
         }
@@ -204,13 +206,13 @@ async fn ranking_of_index(
     query: &SearchQuery,
     terms: &Terms,
 ) -> Result<Ranking> {
-    let rows = sqlx::query(sql::WORD_TOTALS).fetch_all(&mut *connection).await?;
+    let rows = sqlx::query(sql::words::WORD_TOTALS).fetch_all(&mut *connection).await?;
     let totals = rows.first().map(|row| row.try_get::<&[u8], _>(0)).transpose()?;
     let [texts, words @ ..] = totals.and_then(words::counts::<5>).unwrap_or_default();
     let mut matching = Vec::with_capacity(terms.phrases().len());
     let tag = Tag::of(&query.user);
     for phrase in terms.phrases() {
-        let count = sqlx::query(sql::COUNT_MATCHES).bind(tag.phrase(phrase));
+        let count = sqlx::query(sql::words::COUNT_MATCHES).bind(tag.phrase(phrase));
         let count: i64 = count.fetch_one(&mut *connection).await?.try_get(0)?;
         matching.push(usize::try_from(count).unwrap_or(0));
     }

@@ -197,7 +197,7 @@ pub(crate) async fn reindex(
     place: i64,
     node: &Arc<Node>,
 ) -> Result<()> {
-    sqlx::query(sql::FORGET_WORDS).bind(place).execute(&mut *connection).await?;
+    sqlx::query(sql::words::FORGET_WORDS).bind(place).execute(&mut *connection).await?;
     index(connection, user, place, std::slice::from_ref(node)).await
 }
 
@@ -207,7 +207,8 @@ pub(crate) async fn build(connection: &mut SqliteConnection) -> Result<()> {
     let mut after = 0;
     let mut order = KeyOrder::new("open", "run");
     loop {
-        let rows = sqlx::query(sql::RUNS_OF_USERS).bind(after).fetch_all(&mut *connection).await?;
+        let rows =
+            sqlx::query(sql::words::RUNS_OF_USERS).bind(after).fetch_all(&mut *connection).await?;
         if rows.is_empty() {
             return Ok(());
         }

@@ -120,8 +120,9 @@ async fn remaining(writer: &mut Writer, user: &UserId) -> Result<i64> {
     let mut remaining = rows.try_get::<i64, _>(0)? + nodes.try_get::<i64, _>(0)?;
     remaining += memories::remaining(connection, user).await?;
     if writer.full_text {
-        let words =
-            sqlx::query(sql::REMAINING_WORDS).bind(Tag::of(user).any_word()).bind(user.as_str());
+        let words = sqlx::query(sql::words::REMAINING_WORDS)
+            .bind(Tag::of(user).any_word())
+            .bind(user.as_str());
         remaining += words.fetch_one(connection).await?.try_get::<i64, _>(0)?;
     }
     Ok(remaining)
@@ -144,7 +145,7 @@ pub(crate) async fn vacuum(connections: &Connections) -> Result<Vacuumed> {
 async fn tidy(writer: &mut Writer) -> Result<()> {
     memories::tidy(&mut writer.connection).await?;
     if writer.full_text {
-        sqlx::query(sql::TIDY_WORDS).execute(&mut writer.connection).await?;
+        sqlx::query(sql::words::TIDY_WORDS).execute(&mut writer.connection).await?;
     }
     Ok(())
 }
