@@ -4,9 +4,9 @@ use std::error::Error as _;
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// The commands that install both servers.
+/// The commands that install the servers.
 pub const INSTALL: &str = "`apt-get install -y --no-install-recommends postgresql redis-server` on Debian and Ubuntu, \
-                           `brew install postgresql redis` on macOS";
+                           `brew install postgresql redis` on macOS; `pip install 'moto[s3]' flask flask-cors` for S3";
 
 /// An error while finding, starting, reaching or ending a server.
 #[derive(thiserror::Error)]

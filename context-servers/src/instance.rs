@@ -63,7 +63,19 @@ impl Instance {
     /// Creates a folder for a server that is ended by a signal, given with the name that the shell
     /// knows.
     pub(crate) fn new(server: &'static str, quit: (Signal, &str)) -> Result<Self, ServerError> {
-        let account = Account::choose()?;
+        Self::run_by(Account::choose()?, server, quit)
+    }
+
+    /// Creates a folder for a server that runs as this process does, also as root.
+    pub(crate) fn ours(server: &'static str, quit: (Signal, &str)) -> Result<Self, ServerError> {
+        Self::run_by(Account::Ours, server, quit)
+    }
+
+    fn run_by(
+        account: Account,
+        server: &'static str,
+        quit: (Signal, &str),
+    ) -> Result<Self, ServerError> {
         let keeper = Keeper::new(account, quit.1)?;
         Ok(Self { server, account, keeper, child: None, quit: quit.0 })
     }

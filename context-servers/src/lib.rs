@@ -1,4 +1,4 @@
-//! Real PostgreSQL and Redis servers for tests, and for tests only.
+//! Real PostgreSQL, Redis and S3 servers for tests, and for tests only.
 //!
 //! A server listens on a port of 127.0.0.1 and on a Unix socket, and stores its files in its own
 //! folder. The server ends and the folder is removed when its value is dropped, or when the owning
@@ -29,7 +29,11 @@
 //! | Homebrew | `opt/postgresql@<highest>/bin` | `opt/redis/bin`, `opt/valkey/bin` |
 //! | a cache, for programs unpacked by hand | `~/.cache/context-servers/postgresql/bin` | `~/.cache/context-servers/redis/bin` |
 //!
-//! If the caller is root, servers run as the user `postgres`, or `nobody`.
+//! The program of the S3 server, `moto_server` of the Python package `moto`, is searched in the
+//! folder that `CONTEXT_MOTO_BIN` names, in `PATH` and in `~/.cache/context-servers/moto/bin`.
+//!
+//! If the caller is root, servers run as the user `postgres`, or `nobody`. Moto runs as the
+//! caller.
 //!
 //! # Ending a server with its owner
 //!
@@ -56,8 +60,10 @@ mod processes;
 mod programs;
 mod redis;
 mod resp;
+mod s3;
 
 pub use cluster::RedisCluster;
 pub use error::{INSTALL, ServerError};
 pub use postgres::{Postgres, PostgresOptions};
 pub use redis::{Fsync, Redis, RedisOptions};
+pub use s3::S3;

@@ -49,6 +49,15 @@ pub(crate) fn redis() -> Result<PathBuf, ServerError> {
     found.ok_or(ServerError::NotInstalled { program: "redis-server", searched: folders })
 }
 
+/// Returns the program `moto_server`.
+pub(crate) fn moto() -> Result<PathBuf, ServerError> {
+    let mut folders = named("CONTEXT_MOTO_BIN");
+    folders.extend(path());
+    folders.extend(cache("moto"));
+    let found = folders.iter().map(|folder| folder.join("moto_server")).find(|it| it.is_file());
+    found.ok_or(ServerError::NotInstalled { program: "moto_server", searched: folders })
+}
+
 /// Returns the version that a program prints: the first number after `behind`.
 pub(crate) fn version(program: &Path, behind: &str) -> Result<String, ServerError> {
     let output = Command::new(program).arg("--version").output();

@@ -5,10 +5,11 @@
 //! environment, or else starts its own server, which ends with the task. If a server is not
 //! installed and the user is root on Debian or Ubuntu, the task installs it first. A missing server
 //! is reported. It is an error only where nobody would read the report. `browser` is a need like a
-//! server: it is not started here, but found or installed.
+//! server: it is not started here, but found or installed. Moto, the S3 server, comes from PyPI.
 
 pub(crate) mod browser;
 pub(crate) mod install;
+pub(crate) mod moto;
 pub(crate) mod need;
 pub(crate) mod start;
 

@@ -11,6 +11,7 @@ mod cluster;
 mod owner;
 mod postgres;
 mod redis_server;
+mod s3;
 
 use context_servers::{Postgres, Redis, ServerError};
 

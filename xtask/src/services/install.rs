@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use context_servers::{Postgres, Redis};
 
-use super::browser;
+use super::{browser, moto};
 use crate::process::Verdict;
 
 /// The environment variable that keeps every task from installing anything unasked.
@@ -18,6 +18,7 @@ pub(crate) const FORBID: &str = "CONTEXT_NO_INSTALL";
 pub(crate) enum Program {
     Postgres,
     Redis,
+    Moto,
     Chromium,
 }
 
@@ -27,6 +28,7 @@ impl Program {
         match self {
             Self::Postgres => "PostgreSQL",
             Self::Redis => "Redis",
+            Self::Moto => "Moto",
             Self::Chromium => "Chromium",
         }
     }
@@ -35,6 +37,7 @@ impl Program {
         match self {
             Self::Postgres => Postgres::programs().is_ok(),
             Self::Redis => Redis::program().is_ok(),
+            Self::Moto => moto::program().is_ok(),
             Self::Chromium => browser::program().is_some(),
         }
     }
@@ -61,11 +64,20 @@ impl System {
 
     /// Returns the commands to run, in order.
     fn commands(self, programs: &[Program]) -> Vec<Vec<&'static str>> {
+        // Moto comes from PyPI, whatever the system.
+        let of_pypi = programs.contains(&Program::Moto);
+        let pip = of_pypi.then(|| [&["pip", "install"][..], &moto::PACKAGES].concat());
+        let programs: Vec<_> =
+            programs.iter().copied().filter(|program| *program != Program::Moto).collect();
+        if programs.is_empty() {
+            return pip.into_iter().collect();
+        }
         let packages = programs.iter().map(|program| match (self, program) {
             (Self::Homebrew, Program::Postgres) | (_, Program::Postgres) => "postgresql",
             (Self::Homebrew, Program::Redis) => "redis",
             (_, Program::Redis) => "redis-server",
             (_, Program::Chromium) => "chromium",
+            (_, Program::Moto) => "moto",
         });
         let sudo = if self == (Self::Debian { root: false }) { &["sudo"][..] } else { &[] };
         let apt = |args: &[&'static str]| [sudo, &["apt-get"], args].concat();
@@ -74,10 +86,11 @@ impl System {
             _ => apt(&["install", "-y", "--no-install-recommends"]),
         };
         install.extend(packages);
-        match self {
+        let of_system = match self {
             Self::Homebrew => vec![install],
             _ => vec![apt(&["update"]), install],
-        }
+        };
+        of_system.into_iter().chain(pip).collect()
     }
 }
 
@@ -102,6 +115,10 @@ pub(crate) fn hint(programs: &[Program]) -> String {
 /// afterwards.
 pub(crate) fn unasked(programs: &[Program]) -> Result<()> {
     let system = System::this();
+    // Never into the Python of the system: `moto` installs it elsewhere.
+    let programs: Vec<_> =
+        programs.iter().copied().filter(|program| *program != Program::Moto).collect();
+    let programs = programs.as_slice();
     let forbidden = env::var_os(FORBID).is_some_and(|value| !value.is_empty() && value != "0");
     if programs.is_empty() || forbidden || system != (System::Debian { root: true }) {
         return Ok(());
@@ -120,6 +137,7 @@ pub(crate) fn unasked(programs: &[Program]) -> Result<()> {
 
 /// Runs `cargo xtask services install`.
 pub(crate) fn run() -> Result<Verdict> {
+    moto::install_unasked();
     let absent: Vec<_> =
         [Program::Postgres, Program::Redis].into_iter().filter(|p| !p.is_there()).collect();
     if absent.is_empty() {
@@ -184,6 +202,16 @@ mod tests {
             "sudo apt-get update && sudo apt-get install -y --no-install-recommends redis-server",
         );
         check(System::Homebrew, &both, "brew install postgresql redis");
+        check(
+            System::Debian { root: true },
+            &[Program::Moto],
+            "pip install moto[s3]==5.2.5 flask flask-cors",
+        );
+        check(
+            System::Homebrew,
+            &[Program::Moto, Program::Redis],
+            "brew install redis && pip install moto[s3]==5.2.5 flask flask-cors",
+        );
         check(
             System::Debian { root: true },
             &[Program::Chromium],

@@ -14,6 +14,8 @@ pub enum Need {
     Postgres,
     /// A Redis server, and a Redis Cluster, which the same program provides.
     Redis,
+    /// An S3 server.
+    S3,
     /// A browser, Chromium.
     Browser,
 }
@@ -21,7 +23,7 @@ pub enum Need {
 impl Need {
     /// Returns the needs that are servers.
     pub fn servers() -> BTreeSet<Self> {
-        [Self::Postgres, Self::Redis].into()
+        [Self::Postgres, Self::Redis, Self::S3].into()
     }
 
     fn parse(word: &str) -> Option<Self> {
@@ -29,6 +31,7 @@ impl Need {
             "folder" => Some(Self::Folder),
             "postgres" => Some(Self::Postgres),
             "redis" => Some(Self::Redis),
+            "s3" => Some(Self::S3),
             "browser" => Some(Self::Browser),
             _ => None,
         }
@@ -45,7 +48,10 @@ pub(crate) fn of(package: &Package) -> Result<BTreeSet<Need>> {
     let need = |word: &serde_json::Value| match word.as_str().and_then(Need::parse) {
         Some(need) => Ok(need),
         None => {
-            bail!("{} needs {word}; known are folder, postgres, redis and browser", package.name)
+            bail!(
+                "{} needs {word}; known are folder, postgres, redis, s3 and browser",
+                package.name
+            )
         }
     };
     words.iter().map(need).collect()

@@ -5,14 +5,20 @@ use std::time::Instant;
 use std::{env, thread};
 
 use anyhow::{Context, Result, anyhow, bail};
-use context_servers::{Postgres, PostgresOptions, Redis, RedisCluster, RedisOptions, ServerError};
+use context_servers::{
+    Postgres, PostgresOptions, Redis, RedisCluster, RedisOptions, S3, ServerError,
+};
 
 use super::browser;
 use super::install::{self, Program};
+use super::moto;
 use super::need::Need;
 
 /// The environment variable that makes tests fail instead of skip if a server is missing.
 const REQUIRE: &str = "CONTEXT_REQUIRE_SERVICES";
+
+/// The variables of the credentials of an S3 server.
+const S3_CREDENTIALS: [&str; 2] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
 
 /// A server with its own address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +26,7 @@ enum Server {
     Postgres,
     Redis,
     Cluster,
+    S3,
 }
 
 impl Server {
@@ -29,6 +36,7 @@ impl Server {
             Need::Folder | Need::Browser => &[],
             Need::Postgres => &[Self::Postgres],
             Need::Redis => &[Self::Redis, Self::Cluster],
+            Need::S3 => &[Self::S3],
         }
     }
 
@@ -38,6 +46,7 @@ impl Server {
             Self::Postgres => "CONTEXT_TEST_POSTGRES_URL",
             Self::Redis => "CONTEXT_TEST_REDIS_URL",
             Self::Cluster => "CONTEXT_TEST_REDIS_CLUSTER_URL",
+            Self::S3 => "CONTEXT_TEST_S3_URL",
         }
     }
 
@@ -45,6 +54,7 @@ impl Server {
         match self {
             Self::Postgres => Program::Postgres,
             Self::Redis | Self::Cluster => Program::Redis,
+            Self::S3 => Program::Moto,
         }
     }
 
@@ -58,6 +68,7 @@ impl Server {
             Self::Postgres => Running::Postgres(Postgres::start(PostgresOptions::new())?),
             Self::Redis => Running::Redis(Redis::start(RedisOptions::new())?),
             Self::Cluster => Running::Cluster(RedisCluster::start()?),
+            Self::S3 => Running::S3(S3::start(&moto::program()?)?),
         })
     }
 }
@@ -68,6 +79,7 @@ enum Running {
     Postgres(Postgres),
     Redis(Redis),
     Cluster(RedisCluster),
+    S3(S3),
 }
 
 impl Running {
@@ -76,6 +88,7 @@ impl Running {
             Self::Postgres(server) => server.url("postgres"),
             Self::Redis(server) => server.url(),
             Self::Cluster(cluster) => cluster.urls(),
+            Self::S3(server) => server.url(),
         }
     }
 
@@ -86,6 +99,7 @@ impl Running {
         match self {
             Self::Postgres(server) => vec![format!("PostgreSQL: {}", server.folder().display())],
             Self::Redis(server) => vec![of_redis("Redis", server)],
+            Self::S3(server) => vec![format!("S3: {}", server.folder().display())],
             Self::Cluster(cluster) => cluster
                 .nodes()
                 .iter()
@@ -119,6 +133,9 @@ impl Services {
             needs.iter().flat_map(|need| Server::of(*need)).copied().collect();
         let (given, own): (Vec<_>, Vec<_>) =
             wanted.iter().copied().partition(|server| server.given().is_some());
+        if own.contains(&Server::S3) {
+            moto::install_unasked();
+        }
         install::unasked(&absent(&own))?;
         let wants_browser = needs.contains(&Need::Browser);
         if wants_browser && !Program::Chromium.is_there() {
@@ -140,6 +157,10 @@ impl Services {
         addresses.extend(
             own.iter().zip(&running).map(|(server, running)| (server.variable(), running.url())),
         );
+        if own.contains(&Server::S3) {
+            // The client does not ask a server without any, and Moto takes these.
+            addresses.extend(S3_CREDENTIALS.map(|name| (name, "test".to_owned())));
+        }
         let provisions = provisions(needs, &given, &own)?;
         let browser = wants_browser.then(browser::program).flatten();
         Ok(Self { addresses, provisions, missing, running, browser })
@@ -243,14 +264,15 @@ fn provisions(
             Need::Browser => browser::program(),
             Need::Postgres if from(own) => Some(format!("local {}", major(&Postgres::version()?))),
             Need::Redis if from(own) => Some(format!("local {}", major(&Redis::version()?))),
-            Need::Postgres | Need::Redis => None,
+            Need::S3 if from(own) => Some("local moto".to_owned()),
+            Need::Postgres | Need::Redis | Need::S3 => None,
         };
         let env = from(given).then(|| "env".to_owned());
         let sources: Vec<_> = env.into_iter().chain(local).collect();
         let is_met = match need {
             Need::Folder => true,
             Need::Browser => !sources.is_empty(),
-            Need::Postgres | Need::Redis => {
+            Need::Postgres | Need::Redis | Need::S3 => {
                 servers.iter().all(|server| given.contains(server) || own.contains(server))
             }
         };
