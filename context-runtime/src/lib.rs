@@ -237,7 +237,7 @@
 //! | [`trajectory`] | the record of a run: recorder, graph, exports, replay |
 //! | [`store`] | the store traits and their data: chats, commits, searches, blobs |
 //! | [`fragments`] | fragments below the builders: stored forms, custom kinds |
-//! | [`tokens`], [`instructions`], [`layers`], [`model_http`] | counts and prices; reminders and skills; stores that wrap stores; HTTP clients |
+//! | [`tokens`], [`instructions`], [`layers`], [`object`], [`model_http`] | counts and prices; reminders and skills; stores that wrap stores; blobs in services of objects; HTTP clients |
 //! | [`provider_rules`] | whether a provider accepts a body or a request |
 //! | [`secrets`] | finding and masking secrets |
 //! | [`transcript`] | files of other programs: Claude Code, Codex, Gemini CLI, Pi, opencode, OpenHands, ChatGPT, Claude.ai, Pydantic AI, goose, llm, SWE-agent, ToolBench, lists of messages |
@@ -262,6 +262,10 @@
 //! | `redis-cluster` | the store `redis+cluster://…` | no |
 //! | `tls` | encrypted connections to the server backends | no |
 //! | `layers` | [`layers`]: stores that wrap stores: masked, cached, traced, retried, split, encrypted | no |
+//! | `object` | [`object`]: blobs in a folder, beside any store, with `blobs=file:PATH` in its URL | no |
+//! | `s3` | blobs in S3: `blobs=s3://BUCKET/PREFIX` | no |
+//! | `gcs` | blobs in Google Cloud Storage: `blobs=gs://BUCKET/PREFIX` | no |
+//! | `azure` | blobs in Azure Blob Storage: `blobs=az://CONTAINER/PREFIX` | no |
 //! | `xml` | `XmlRenderer` | yes |
 //! | `markdown` | `MarkdownRenderer` | yes |
 //! | `toml` | `TomlRenderer` | yes |

@@ -3,6 +3,7 @@
 //! A [`StoreRegistry`] is a value, not a global. It starts with the stores whose features are on
 //! and accepts others. [`open`] is a shortcut for the built-in stores.
 
+mod blobs;
 mod builtin;
 
 use std::collections::BTreeMap;
@@ -85,6 +86,10 @@ pub async fn open_read_only(url: &str) -> Result<Arc<dyn Store>> {
 /// | `redis://HOST/NUMBER`, with TLS `rediss://` | a Redis server | `redis`; `tls` for `rediss` | `prefix=TEXT`, `chat_ttl_s=SECONDS`, and more: `RedisConfig::from_url` |
 /// | `redis+cluster://HOST,HOST`, with TLS `rediss+cluster://` | a Redis cluster | `redis-cluster` | the same |
 ///
+/// With the feature `object`, each takes the option `blobs=URL` as well: blobs are kept in a folder
+/// (`file:PATH`), or with the features `s3`, `gcs` and `azure` in a bucket (`s3://BUCKET/PREFIX`,
+/// `gs://…`, `az://…`). An `&` in that URL is written as `%26`.
+///
 /// Errors never repeat a URL, because it may contain a password.
 ///
 /// ```
@@ -161,6 +166,7 @@ impl StoreRegistry {
     /// Opens the store at `url` for a purpose.
     pub async fn open_with(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
         const OPERATION: &str = "open";
+        let (url, blobs) = blobs::split(url)?;
         let known = || self.schemes().collect::<Vec<_>>().join(", ");
         let Some((scheme, _)) = url.split_once(':') else {
             return Err(Error::invalid(
@@ -170,7 +176,11 @@ impl StoreRegistry {
             .with("known", known()));
         };
         if let Some(factory) = self.0.get(scheme) {
-            return factory.open(url, mode).await;
+            let store = factory.open(&url, mode).await?;
+            return match blobs {
+                Some(blobs) => blobs::join(store, &blobs, mode).await,
+                None => Ok(store),
+            };
         }
         let error = match SCHEMES.iter().find(|(name, _)| *name == scheme) {
             Some((_, feature)) => Error::new(

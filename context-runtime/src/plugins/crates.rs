@@ -34,5 +34,7 @@ pub use context_render::XmlRenderer;
 pub use context_secrets as secrets;
 #[cfg(feature = "layers")]
 pub use context_store_layers as layers;
+#[cfg(feature = "object")]
+pub use context_store_object as object;
 #[cfg(feature = "tokens")]
 pub use context_tokens as tokens;

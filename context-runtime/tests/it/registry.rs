@@ -98,3 +98,44 @@ async fn what_is_opened_to_look_at_is_neither_made_nor_written() {
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["x.db"]);
 }
+
+/// Any store takes `blobs=URL`: the blobs are in a folder, and everything else in the store.
+#[cfg(all(feature = "object", feature = "sqlite"))]
+#[tokio::test]
+async fn blobs_may_be_beside_any_store() {
+    use context_runtime::store::NewBlob;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (file, blobs) = (folder.path().join("chats.db"), folder.path().join("blobs"));
+    let url = format!("sqlite:{}?readers=2&blobs=file:{}", file.display(), blobs.display());
+    let missing = open_read_only(&url).await.unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound);
+    assert!(!blobs.exists());
+    let store = open(&url).await.unwrap();
+    let (chat, at) = (ChatRef::new("ada", "trip"), Timestamp::from_micros(1));
+    let _ = store.history().create_chat(NewChat::new(chat.clone(), at)).await.unwrap();
+    let new = NewBlob::new("a long report", at);
+    let put = store.blobs().unwrap().put_blob(&chat, new).await.unwrap();
+    store.close().await.unwrap();
+
+    let read = open_read_only(&url).await.unwrap();
+    let seen = read.blobs().unwrap().read_blob(&chat, &put.id, 2..6, Some(at)).await.unwrap();
+    assert_eq!(seen.as_deref(), Some(&b"long"[..]));
+    let refused = read.blobs().unwrap().remove_blob(&chat, &put.id).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    // The store of the chats alone has none.
+    let alone = open(&format!("sqlite:{}", file.display())).await.unwrap();
+    assert!(alone.blobs().unwrap().blob(&chat, &put.id).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_bad_place_for_blobs_is_named_and_refused() {
+    let error = open("mem:?blobs=ftp://host").await.unwrap_err();
+    let expected = match cfg!(feature = "object") {
+        true => ErrorKind::Invalid,
+        false => ErrorKind::Unsupported,
+    };
+    assert_eq!((error.kind(), error.get("option")), (expected, Some("blobs")), "{error}");
+    let twice = open("mem:?blobs=file:a&blobs=file:b").await.unwrap_err();
+    assert_eq!(twice.kind(), ErrorKind::Invalid);
+}

@@ -1,0 +1,18 @@
+//! Runs the conformance suite against a split store: the history in SQLite, blobs in a bucket of an
+//! S3 server, with one prefix per namespace.
+
+mod subject;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if context_conformance::server_url(subject::S3_URL).is_none() {
+        return ExitCode::SUCCESS;
+    }
+    context_conformance::main(subject::Split::new("split over s3", |place: &Path| {
+        // The path of the file of the history is unique, and the same in each process.
+        let prefix = place.with_extension("").to_string_lossy().replace('/', "_");
+        subject::s3_bucket(&prefix)
+    }))
+}
