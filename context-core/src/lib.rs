@@ -61,6 +61,7 @@ pub use fragment::render::Renderer;
 pub use history::compaction::policy::CompactionPolicy;
 pub use memory::provider::MemoryProvider;
 pub use message::chain::Chain;
+pub use message::messages::Messages;
 pub use message::node::Node;
 pub use message::part::{Part, ToolCall, ToolResult};
 pub use message::{Message, Role};

@@ -13,11 +13,13 @@ pub(crate) mod chain;
 pub mod graph;
 mod hash;
 mod json;
+pub(crate) mod messages;
 pub(crate) mod node;
 mod origin;
 pub(crate) mod part;
 mod readable;
 mod redact;
+mod runs;
 mod substitute;
 mod written;
 
@@ -27,6 +29,7 @@ use std::sync::{Arc, LazyLock};
 
 pub use chain::{LazyRun, ReadRun};
 pub use hash::MessageHash;
+pub use messages::{MessageIter, MessageRun};
 pub use node::{NodeKind, PlacedNode};
 pub use origin::Origin;
 pub use part::{Data, Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput, data_url};

@@ -35,7 +35,7 @@ impl ListCodec {
         list: &[&RawValue],
     ) -> Result<(Vec<Arc<Message>>, Vec<Diagnostic>), WireError> {
         let lifted = self.codec.lift(&self.body(list))?;
-        Ok((lifted.request.messages, lifted.diagnostics))
+        Ok((lifted.request.messages.into(), lifted.diagnostics))
     }
 
     /// Returns a body that consists of messages only.

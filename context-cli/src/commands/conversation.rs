@@ -144,7 +144,7 @@ impl ConversationArgs {
                 .ok_or_else(|| Error::not_found("find", "branch", branch).with("file", &name))?,
         };
         let mut request = request_parts(&chat.source);
-        request.messages = ModelRequest::of_chain(&chain).messages;
+        request.messages = chain.messages();
         let read = chain.iter().filter(|node| node.message().is_ok());
         let ids = read.map(|node| node.id.clone()).collect();
         Ok(Conversation { name, request, ids, diagnostics: chat.diagnostics })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use context_runtime::tokens::{Budget, Estimate, Model};
 use context_runtime::{
-    Message, MessageId, PlanReport,
+    Message, MessageId, Messages, PlanReport,
     compaction::{
         CompactionPolicy, Goal, HistoryView, POLICIES, Pipeline, Planned, Stage, USER_WORDS, policy,
     },
@@ -65,7 +65,7 @@ pub(super) fn line(report: &PlanReport) -> String {
 /// The changes to the messages of a request that make it fit.
 pub(super) struct Cut {
     planned: Planned,
-    before: Vec<Arc<Message>>,
+    before: Messages,
 }
 
 impl Cut {

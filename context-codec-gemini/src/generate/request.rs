@@ -54,7 +54,7 @@ pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
     if let Some(patch) = JsonPatch::between(&plain, &envelope) {
         request.metadata.insert(SOURCE_KEY, patch.into_json());
     }
-    request.messages = messages;
+    request.messages = messages.into();
     Ok(LiftedRequest::new(request, reader.diagnostics))
 }
 

@@ -35,7 +35,6 @@ pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
     };
     let mut request = envelope::lift(&entries);
     let mut diagnostics = Vec::new();
-    request.messages.reserve_exact(messages.len());
     for (i, raw) in messages.iter().enumerate() {
         let at = || format!("messages[{i}]");
         let lifted = residual::lifted(raw).map_err(|error| error.within(&at()))?;

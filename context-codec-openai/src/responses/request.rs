@@ -121,7 +121,6 @@ fn messages(
 ) -> Result<(), WireError> {
     let mut buffer = Vec::new();
     let turns = reader.turns(items, "input")?;
-    request.messages.reserve_exact(turns.len());
     for Turn { mut message, items: range, is_plain } in turns {
         if !is_plain
             && let Some(residual) = residual::difference(&message, &items[range], &mut buffer)
@@ -139,10 +138,10 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
     let continues = extra.continues();
     let continued = if continues { split_results(request) } else { ContinuedMessages::default() };
     let is_apart = !continued.results.is_empty();
-    let messages = if is_apart { &continued.others } else { &request.messages };
+    let messages: &[_] = if is_apart { &continued.others } else { &request.messages };
     let mut diagnostics = Vec::new();
     let in_pairs = in_pairs(messages, continues, &mut diagnostics);
-    let messages = in_pairs.as_ref().unwrap_or(messages);
+    let messages = in_pairs.as_deref().unwrap_or(messages);
     let history = normalize(messages, &RULES, request.unanswered, request.prefill);
     let position = |index: usize| {
         let origin = history.origin(index);

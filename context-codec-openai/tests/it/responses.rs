@@ -231,7 +231,7 @@ fn a_thought_is_sent_with_what_follows_it_or_not_at_all() {
     let mut message = (*request.messages[1]).clone();
     let Part::Reasoning(edited) = &mut message.parts[0] else { panic!() };
     edited.text = "[redacted]".into();
-    request.messages[1] = message.into();
+    request.messages.replace(1, message.into());
     assert_eq!(
         items(&request)[1]["summary"],
         json!([{"type": "summary_text", "text": "[redacted]"}])

@@ -185,11 +185,12 @@ proptest! {
             return Ok(());
         }
         let index = at.index(request.messages.len());
-        let message = std::sync::Arc::make_mut(&mut request.messages[index]);
+        let mut message = (*request.messages[index]).clone();
         if message.role == context_core::Role::Tool {
             return Ok(());
         }
         message.parts.push(Part::text(text.clone()));
+        request.messages.replace(index, message.into());
         let back = UiMessageCodec.lower_source(&request).body;
         prop_assert!(back.as_str().contains(&text));
     }

@@ -19,10 +19,10 @@ fn value(json: &Json) -> Value {
 #[track_caller]
 fn round_trip(body: &Json) -> ModelRequest {
     let mut request = UiMessageCodec.lift(body).expect("a body").request;
-    for message in &mut request.messages {
+    for (at, message) in request.messages.clone().iter().enumerate() {
         let loaded = Message::decode(&message.encode()).expect("as it was stored");
         assert_eq!(loaded, **message);
-        *message = loaded.into();
+        request.messages.replace(at, loaded.into());
     }
     let back = UiMessageCodec.lower_source(&request);
     assert_eq!(back.diagnostics, []);

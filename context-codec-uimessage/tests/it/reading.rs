@@ -305,8 +305,9 @@ fn what_was_edited_is_written_as_it_is_now() {
         {"type": "text", "text": "old"}, {"type": "step-start"}
     ]}]);
     let mut request = round_trip(&body.into());
-    let message = std::sync::Arc::make_mut(&mut request.messages[0]);
+    let mut message = (*request.messages[0]).clone();
     message.parts = vec![Part::text("new")];
+    request.messages.replace(0, message.into());
     let back = UiMessageCodec.lower_source(&request);
     let said: Vec<_> = back.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
     assert_eq!(said, ["messages[0]"]);

@@ -60,7 +60,7 @@ pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Mes
     if checkpoints.len() > had.max(1) || astray {
         return Err(format!("checkpoints at {checkpoints:?}"));
     }
-    Ok(after)
+    Ok(after.into())
 }
 
 /// Checks that messages that were neither replaced nor inserted are unchanged and in order, and

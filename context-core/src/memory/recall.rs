@@ -1,12 +1,11 @@
 //! Recall queries and results.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::MemoryScope;
 use crate::base::MemoryId;
 use crate::memory::{MemorySource, Trust};
-use crate::{Diagnostic, Message, Metadata, Timestamp};
+use crate::{Diagnostic, Messages, Metadata, Timestamp};
 
 /// A query for relevant memories. `Debug` shows the scope and the length of the text, not the text.
 ///
@@ -26,7 +25,7 @@ pub struct RecallQuery {
     /// The user's last request.
     pub text: String,
     /// The recent conversation.
-    pub recent: Vec<Arc<Message>>,
+    pub recent: Messages,
     /// The maximum number of tokens of the recalled memories, if there is a limit.
     pub max_tokens: Option<u64>,
     /// The current time, for relative times in the text.
@@ -42,7 +41,7 @@ impl RecallQuery {
         Self {
             scope,
             text: text.into(),
-            recent: Vec::new(),
+            recent: Messages::new(),
             max_tokens: None,
             at: None,
             least_trust: None,

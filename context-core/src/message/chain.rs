@@ -1,8 +1,8 @@
 //! Chains: the messages from a root to a head, shared and cheap to extend.
 //!
-//! A chain consists of runs of nodes behind one `Arc`. A clone increments a reference count, adding
-//! a node copies at most one short run, and packed runs from a store are unpacked only when one of
-//! their nodes is accessed. A chain holds no store and no lock.
+//! A chain consists of shared runs of nodes. A clone increments a reference count, adding a node
+//! copies at most one short run, and packed runs from a store are unpacked only when one of their
+//! nodes is accessed. A chain holds no store and no lock.
 
 use std::fmt;
 use std::ops::Index;
@@ -10,10 +10,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::{MessageId, Node};
-
-/// Maximum number of nodes in a run that `push` fills.
-const RUN: usize = 64;
+use super::messages::MessageRun;
+use super::runs::{RUN, Run, Runs, SharedBlock};
+use crate::{MessageId, Messages, Node};
 
 /// The nodes of one path through the message graph, root first.
 ///
@@ -33,21 +32,10 @@ const RUN: usize = 64;
 /// assert_eq!(chain.head(), Some(&"c".into()));
 /// ```
 #[derive(Clone, Default)]
-pub struct Chain(Arc<Inner>);
-
-#[derive(Clone, Default)]
-struct Inner {
+pub struct Chain {
     skipped: u64,
     generation: u64,
-    len: usize,
-    runs: Vec<Run>,
-}
-
-#[derive(Clone)]
-struct Run {
-    /// Position of the first node in the chain.
-    start: usize,
-    nodes: Arc<RunNodes>,
+    runs: Runs<Arc<RunNodes>>,
 }
 
 struct RunNodes {
@@ -57,12 +45,24 @@ struct RunNodes {
     /// The stored form of a run that came from a store, and how it is read.
     stored: Option<(Bytes, ReadRun)>,
     nodes: OnceLock<Vec<Arc<Node>>>,
+    /// The readable messages of the nodes, collected on first use.
+    messages: OnceLock<MessageRun>,
+}
+
+impl Run for Arc<RunNodes> {
+    type Image = SharedBlock<MessageRun>;
+
+    fn len(&self) -> usize {
+        self.len
+    }
 }
 
 impl RunNodes {
     fn of(nodes: Vec<Arc<Node>>) -> Arc<Self> {
         let bytes = nodes.iter().map(|node| node.body().bytes().len()).sum();
-        Arc::new(Self { len: nodes.len(), bytes, stored: None, nodes: nodes.into() })
+        let len = nodes.len();
+        let messages = OnceLock::new();
+        Arc::new(Self { len, bytes, stored: None, nodes: nodes.into(), messages })
     }
 
     /// Estimates the memory use with unpacked nodes, because most runs are unpacked eventually.
@@ -70,7 +70,7 @@ impl RunNodes {
     /// reference counts of their own.
     fn memory(&self) -> usize {
         const NODE: usize = size_of::<Node>() + 64;
-        self.bytes + self.len * NODE + size_of::<Self>() + size_of::<Run>()
+        self.bytes + self.len * NODE + size_of::<Self>() + size_of::<usize>() * 2
     }
 
     fn nodes(&self) -> &[Arc<Node>] {
@@ -79,6 +79,13 @@ impl RunNodes {
             let mut nodes = read(bytes);
             nodes.truncate(self.len);
             nodes
+        })
+    }
+
+    fn messages(&self) -> &MessageRun {
+        self.messages.get_or_init(|| {
+            let readable = self.nodes().iter().filter_map(|node| node.message().ok());
+            Arc::new(readable.cloned().collect())
         })
     }
 }
@@ -100,44 +107,40 @@ pub struct LazyRun {
 impl Chain {
     /// Creates a chain from nodes, after `skipped` others.
     pub fn from_nodes(skipped: u64, nodes: impl IntoIterator<Item = Arc<Node>>) -> Self {
-        let mut chain = Inner { skipped, ..Inner::default() };
         let mut nodes = nodes.into_iter();
-        loop {
-            let run: Vec<_> = nodes.by_ref().take(RUN).collect();
-            if run.is_empty() {
-                return Self(Arc::new(chain));
-            }
-            chain.push_run(RunNodes::of(run));
-        }
+        let run = || Some(nodes.by_ref().take(RUN).collect::<Vec<_>>());
+        let runs = std::iter::from_fn(run).take_while(|run| !run.is_empty());
+        Self { skipped, generation: 0, runs: runs.map(RunNodes::of).collect() }
     }
 
     /// Returns a chain of runs that are read later, behind `skipped` other nodes.
     pub fn from_lazy(skipped: u64, runs: impl IntoIterator<Item = LazyRun>) -> Self {
-        let mut chain = Inner { skipped, ..Inner::default() };
-        for LazyRun { len, bytes, read } in runs.into_iter().filter(|run| run.len > 0) {
-            chain.push_run(Arc::new(RunNodes {
+        let run = |LazyRun { len, bytes, read }: LazyRun| {
+            let (nodes, messages) = (OnceLock::new(), OnceLock::new());
+            Arc::new(RunNodes {
                 len,
                 bytes: bytes.len(),
                 stored: Some((bytes, read)),
-                nodes: OnceLock::new(),
-            }));
-        }
-        Self(Arc::new(chain))
+                nodes,
+                messages,
+            })
+        };
+        Self { skipped, generation: 0, runs: runs.into_iter().map(run).collect() }
     }
 
     /// Returns the number of nodes.
     pub fn len(&self) -> usize {
-        self.0.len
+        self.runs.len()
     }
 
     /// Returns whether there are no nodes.
     pub fn is_empty(&self) -> bool {
-        self.0.len == 0
+        self.len() == 0
     }
 
     /// Returns the number of nodes on the path before the first one of this chain.
     pub fn skipped(&self) -> u64 {
-        self.0.skipped
+        self.skipped
     }
 
     /// Returns the generation of the chat's messages, for the next
@@ -146,31 +149,30 @@ impl Chain {
     /// deletion). Each chat ever created starts at another number, so that a chat that was deleted
     /// and created again is not mistaken for the old one.
     pub fn generation(&self) -> u64 {
-        self.0.generation
+        self.generation
     }
 
     /// Sets the generation.
     #[must_use]
     pub fn with_generation(mut self, generation: u64) -> Self {
-        Arc::make_mut(&mut self.0).generation = generation;
+        self.generation = generation;
         self
     }
 
     /// Returns whether the chain starts at a root.
     pub fn is_whole(&self) -> bool {
-        self.0.skipped == 0
+        self.skipped == 0
     }
 
     /// Returns the node at a position of this chain.
     pub fn get(&self, position: usize) -> Option<&Arc<Node>> {
-        let run = self.0.runs.partition_point(|run| run.start <= position).checked_sub(1)?;
-        let run = &self.0.runs[run];
-        run.nodes.nodes().get(position - run.start)
+        let (start, run) = self.runs.at(position)?;
+        run.nodes().get(position - start)
     }
 
     /// Returns the newest node.
     pub fn last(&self) -> Option<&Arc<Node>> {
-        self.0.runs.last()?.nodes.nodes().last()
+        self.runs.last()?.nodes().last()
     }
 
     /// Returns the id of the newest node.
@@ -180,7 +182,7 @@ impl Chain {
 
     /// Returns a double-ended iterator over the nodes, root first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Node>> {
-        self.0.runs.iter().flat_map(|run| run.nodes.nodes())
+        self.runs.iter().flat_map(|run| run.nodes())
     }
 
     /// Returns the position of a node. Searches from the newest node on, because recent nodes are
@@ -210,31 +212,33 @@ impl Chain {
 
     /// Estimates the memory use in bytes. Nodes shared with other chains are counted in each.
     pub fn memory(&self) -> usize {
-        self.0.runs.iter().map(|run| run.nodes.memory()).sum()
+        self.runs.iter().map(|run| run.memory()).sum()
+    }
+
+    /// Returns the readable messages. They are collected once for all chains that share the nodes.
+    pub fn messages(&self) -> Messages {
+        Messages::of(self.runs.image(|run| Arc::clone(run.messages())))
     }
 
     /// Appends a node.
     pub fn push(&mut self, node: Arc<Node>) {
-        let inner = Arc::make_mut(&mut self.0);
-        match inner.runs.last_mut() {
-            Some(last) if last.nodes.len < RUN => {
-                let mut nodes = last.nodes.nodes().to_vec();
+        match self.runs.last() {
+            Some(last) if last.len < RUN => self.runs.change_last(|run| {
+                let mut nodes = run.nodes().to_vec();
                 nodes.push(node);
-                last.nodes = RunNodes::of(nodes);
-                inner.len += 1;
-            }
-            _ => inner.push_run(RunNodes::of(vec![node])),
+                *run = RunNodes::of(nodes);
+            }),
+            _ => self.runs.push(RunNodes::of(vec![node])),
         }
     }
 
     /// Appends all nodes of another chain.
     pub fn extend(&mut self, other: &Chain) {
-        let small = self.0.runs.last().is_some_and(|run| run.nodes.len + other.len() <= RUN);
+        let small = self.runs.last().is_some_and(|run| run.len + other.len() <= RUN);
         if small {
             other.iter().for_each(|node| self.push(Arc::clone(node)));
         } else {
-            let inner = Arc::make_mut(&mut self.0);
-            other.0.runs.iter().for_each(|run| inner.push_run(Arc::clone(&run.nodes)));
+            other.runs.iter().for_each(|run| self.runs.push(Arc::clone(run)));
         }
     }
 
@@ -243,46 +247,27 @@ impl Chain {
         if position >= self.len() {
             return;
         }
-        let inner = Arc::make_mut(&mut self.0);
-        let run = inner.runs.partition_point(|run| run.start <= position) - 1;
-        let run = &mut inner.runs[run];
-        let mut nodes = run.nodes.nodes().to_vec();
-        nodes[position - run.start] = node;
-        run.nodes = RunNodes::of(nodes);
+        self.runs.change(position, |within, run| {
+            let mut nodes = run.nodes().to_vec();
+            nodes[within] = node;
+            RunNodes::of(nodes)
+        });
     }
 
     /// Returns the first `len` nodes, sharing all runs except a truncated one.
     #[must_use]
     pub fn prefix(&self, len: usize) -> Self {
-        if len >= self.len() {
-            return self.clone();
-        }
-        let Inner { skipped, generation, .. } = *self.0;
-        let mut chain = Inner { skipped, generation, ..Inner::default() };
-        for run in self.0.runs.iter().take_while(|run| run.start < len) {
-            match len - run.start {
-                take if take >= run.nodes.len => chain.push_run(Arc::clone(&run.nodes)),
-                take => chain.push_run(RunNodes::of(run.nodes.nodes()[..take].to_vec())),
-            }
-        }
-        Self(Arc::new(chain))
+        let runs = self.runs.prefix(len, |run, len| RunNodes::of(run.nodes()[..len].to_vec()));
+        Self { runs, ..*self }
     }
 
     /// Returns the nodes from `position` on.
     #[must_use]
     pub fn suffix(&self, position: usize) -> Self {
         let position = position.min(self.len());
-        let skipped = self.0.skipped + position as u64;
+        let skipped = self.skipped + position as u64;
         let nodes = (position..self.len()).filter_map(|i| self.get(i).cloned());
         Self::from_nodes(skipped, nodes).with_generation(self.generation())
-    }
-}
-
-impl Inner {
-    fn push_run(&mut self, nodes: Arc<RunNodes>) {
-        let start = self.len;
-        self.len += nodes.len;
-        self.runs.push(Run { start, nodes });
     }
 }
 
@@ -368,6 +353,9 @@ mod tests {
             prop_assert!(chain.iter().eq(&list));
             prop_assert!(chain.iter().rev().eq(list.iter().rev()));
             prop_assert_eq!(chain.get(cut), list.get(cut));
+            let readable = || list.iter().filter_map(|node| node.message().ok());
+            prop_assert!(chain.messages().iter().eq(readable()));
+            prop_assert!(before.messages().iter().eq(readable().take(before.len())));
             prop_assert_eq!(chain.get(list.len()), None);
             prop_assert_eq!(chain.head(), list.last().map(|node| &node.id));
 
@@ -383,6 +371,8 @@ mod tests {
             if cut < list.len() {
                 prop_assert_eq!(chain.position(&list[cut].id), Some(cut));
                 chain.replace(cut, node(9999));
+                let messages = chain.messages();
+                prop_assert_eq!(messages.get(cut), chain[cut].message().ok());
                 prop_assert_eq!(&chain[cut].id, "m9999");
                 prop_assert_eq!(&joined[cut].id, &list[cut].id);
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::message::{OpaqueBlock, Text, is_blank};
 use crate::model::{CachedContent, ProviderCompaction};
-use crate::{Chain, Json, Message, Metadata};
+use crate::{Chain, Json, Message, Messages, Metadata};
 
 /// A provider-neutral model request.
 ///
@@ -32,7 +32,7 @@ pub struct ModelRequest {
     pub system: Vec<Text>,
     /// The conversation, oldest first. System messages within it keep their position as far as the
     /// provider allows.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Messages,
     /// The tools that the model may call.
     pub tools: Vec<Tool>,
     /// Whether the model may, must or must not call a tool. `None`: the provider's default.
@@ -82,7 +82,7 @@ impl ModelRequest {
     /// Creates a request from the messages of a chain. Messages that cannot be decoded are left
     /// out, as in a resolve.
     pub fn of_chain(chain: &Chain) -> Self {
-        Self::new(chain.iter().filter_map(|node| node.message().ok().cloned()))
+        Self { messages: chain.messages(), ..Self::default() }
     }
 
     /// Sets the model.

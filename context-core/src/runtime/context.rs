@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::history::{Boundary, HistoryRewrite, PlanReport, SummaryTask};
 use crate::model::{Budget, TokenCount};
-use crate::{Diagnostic, Message, Metadata, ModelRequest, Timestamp};
+use crate::{Diagnostic, Message, Messages, Metadata, ModelRequest, Timestamp};
 
 /// Token counts of the parts of a request, in the order of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -103,7 +103,7 @@ impl ModelContext {
 #[non_exhaustive]
 pub struct ToolResultOutput {
     /// The conversation, including results and supplements.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Messages,
     /// The messages that were appended.
     pub appended: Vec<Arc<Message>>,
     /// Results that were cut, spilled, or could not be spilled.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::history::{Attempt, HistoryRewrite};
 use crate::message::Text;
 use crate::model::Tool;
-use crate::{CancelSignal, ChatRef, Message, MessageId, ModelError, ModelRequest};
+use crate::{CancelSignal, Chain, ChatRef, Message, Messages, ModelError, ModelRequest};
 
 /// The input of [`ContextRuntime::prepare_for_model`](crate::ContextRuntime::prepare_for_model): a
 /// turn of a chat that a model call is prepared from.
@@ -155,8 +155,15 @@ impl PrepareInput {
     }
 
     /// Returns the conversation as the caller's cuts leave it.
-    pub fn history(&self) -> &[Arc<Message>] {
+    pub fn history(&self) -> &Messages {
         self.rewrite.as_ref().map_or(&self.request.messages, |rewrite| &rewrite.messages)
+    }
+
+    /// Sets the conversation, which is shared with the caller.
+    #[must_use]
+    pub fn conversation(mut self, messages: Messages) -> Self {
+        self.request.messages = messages;
+        self
     }
 
     /// Adds messages.
@@ -217,7 +224,7 @@ pub struct ToolResultInput {
     /// User messages that belong to the results, such as images that a tool made.
     pub supplements: Vec<Message>,
     /// The conversation before the results.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Messages,
     /// Cancels the call.
     pub cancel: CancelSignal,
 }
@@ -227,14 +234,14 @@ impl ToolResultInput {
     pub fn new(
         chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,
-        messages: Vec<Arc<Message>>,
+        messages: impl Into<Messages>,
         tool_result_message: Message,
     ) -> Self {
         Self {
             turn: TurnRef::new(chat, turn_id),
             tool_result_message,
             supplements: Vec::new(),
-            messages,
+            messages: messages.into(),
             cancel: CancelSignal::never(),
         }
     }
@@ -251,7 +258,7 @@ pub struct RecoveryInput {
     /// The error that the provider reported.
     pub error: ModelError,
     /// The conversation that was sent.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Messages,
     /// The usable part of an answer that broke off. `None` if nothing usable arrived.
     pub partial: Option<Message>,
     /// Whether the conversation was already compacted or cut for this call.
@@ -270,12 +277,12 @@ impl RecoveryInput {
         chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,
         error: ModelError,
-        messages: Vec<Arc<Message>>,
+        messages: impl Into<Messages>,
     ) -> Self {
         Self {
             turn: TurnRef::new(chat, turn_id),
             error,
-            messages,
+            messages: messages.into(),
             partial: None,
             has_attempted_compact: false,
             attempts: None,
@@ -292,11 +299,12 @@ pub struct CaptureTurnInput {
     /// The turn.
     pub turn: TurnRef,
     /// The conversation.
-    pub messages: Vec<Arc<Message>>,
-    /// The ids of the messages, one for each, such as the ids of their nodes. Another number of ids
-    /// is refused. Empty if the messages have no ids; memories then derive their names from the
-    /// content. Memories are forgotten by these ids.
-    pub ids: Vec<MessageId>,
+    pub messages: Messages,
+    /// The nodes of the messages, if these are stored. Memories are named after the ids of the
+    /// nodes, and are forgotten by them. Another number of readable nodes than of messages is
+    /// refused. Empty if the messages have no ids; memories then derive their names from the
+    /// content, for which the whole conversation is read.
+    pub nodes: Chain,
     /// The working directory, if there is one.
     pub cwd: Option<PathBuf>,
     /// Whether the turn failed or was aborted.
@@ -310,15 +318,20 @@ impl CaptureTurnInput {
     pub fn new(
         chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,
-        messages: Vec<Arc<Message>>,
+        messages: impl Into<Messages>,
     ) -> Self {
         Self {
             turn: TurnRef::new(chat, turn_id),
-            messages,
-            ids: Vec::new(),
+            messages: messages.into(),
+            nodes: Chain::default(),
             cwd: None,
             errored: false,
             cancel: CancelSignal::never(),
         }
+    }
+
+    /// Creates the input for a turn that succeeded and is stored.
+    pub fn of_chain(chat: impl Into<ChatRef>, turn_id: impl Into<String>, nodes: Chain) -> Self {
+        Self { nodes: nodes.clone(), ..Self::new(chat, turn_id, nodes.messages()) }
     }
 }

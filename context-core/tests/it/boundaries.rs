@@ -62,9 +62,9 @@ fn what_stays_is_named_and_only_what_is_made_is_copied() {
     let messages: Vec<_> =
         entries.iter().map(|shown| Arc::clone(shown.node.message().unwrap())).collect();
     let mut compacted = HistoryRewrite::identity(&messages);
-    compacted.messages.splice(1..2, [Arc::new(Message::from("gap"))]);
+    compacted.messages.replace(1, Arc::new(Message::from("gap")));
     compacted.origins[1] = None;
-    compacted.messages[3] = Arc::new(Message::from("short"));
+    compacted.messages.replace(3, Arc::new(Message::from("short")));
     let draft =
         BoundaryDraft::compact(&chain, &entries, chain.iter(), &compacted, &[]).unwrap().unwrap();
     let boundary = draft.boundary(&chain, &"x".into()).unwrap();
@@ -83,7 +83,7 @@ fn what_a_boundary_holds_of_a_message_can_be_taken_out() {
     let entries = shown(&chain);
     let mut compacted = HistoryRewrite::identity(&[]);
     let checkpoint = Message::from("secret").with_origin(Origin::Checkpoint);
-    compacted.messages = vec![Arc::new(checkpoint), Arc::new(Message::from("brief"))];
+    compacted.messages = [checkpoint, Message::from("brief")].into();
     compacted.origins = vec![None, Some(1)];
     let draft =
         BoundaryDraft::compact(&chain, &entries, chain.iter(), &compacted, &[]).unwrap().unwrap();

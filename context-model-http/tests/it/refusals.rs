@@ -151,7 +151,7 @@ async fn a_request_that_cannot_be_written_is_not_sent() {
     for form in FORMS {
         let server = served(simulator(form)).await;
         let mut empty = request();
-        empty.messages.clear();
+        empty.messages = Default::default();
         empty.system.clear();
         let model = model(form, &server.url(), |e| e);
         let error = model.complete(&empty, &CancelSignal::never()).await.unwrap_err();

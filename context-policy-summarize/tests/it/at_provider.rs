@@ -33,7 +33,7 @@ fn accepted(answer: &Answer) -> Result<MessageList, SummaryError> {
     let policy = ProviderCompact::new();
     let view = HistoryView::new(&messages, &QuarterCounter);
     let plan = policy.accept(&view, &task(&policy, &messages), answer)?;
-    Ok(plan.apply(&messages)?.messages)
+    Ok(plan.apply(&messages)?.messages.into())
 }
 
 fn readable() -> Value {

@@ -9,12 +9,12 @@ use context_runtime::memory::{EPISODE, Episodic, episodic, words as memory_words
 use context_runtime::tokens::{ModelCounter, TokenCounter};
 use context_runtime::{
     CancelSignal, CaptureTurnInput, ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime,
-    Message, MessageId, PrepareInput, Role, Store, Timestamp,
+    Message, MessageId, Messages, PrepareInput, Role, Store, Timestamp,
     memory::{MemoryProvider, MemoryScope, RecallQuery},
     model::Answer,
     store::{
-        ChainEnd, Commit, CommitOutcome, HistoryStore, MemoryOutcome, MemoryRecord, MemoryWrite,
-        NewChat, Node, Target, Window,
+        Chain, ChainEnd, Commit, CommitOutcome, HistoryStore, MemoryOutcome, MemoryRecord,
+        MemoryWrite, NewChat, Node, Target, Window,
     },
 };
 use tokio::runtime::Runtime;
@@ -75,14 +75,14 @@ pub(crate) fn resolve_warm() -> Work {
 
 pub(crate) fn prepare() -> Work {
     let (runtime, context) = (runtime(), DefaultContextRuntime::builder().build().unwrap());
-    let (mut messages, tools) = (data::work(10_000, 400), data::tools());
+    let (mut messages, tools) = (Messages::from(data::work(10_000, 400)), data::tools());
     let mut news = data::talk(20_001).split_off(10_000).into_iter();
     Box::new(move || {
         messages.extend(news.next());
         let input = PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o")
             .system(words::text(0))
             .tools(tools.iter().cloned());
-        let input = input.messages(messages.iter().map(Arc::clone)).window(1_000_000_000);
+        let input = input.conversation(messages.clone()).window(1_000_000_000);
         drop(black_box(runtime.block_on(context.prepare_for_model(input)).unwrap()));
     })
 }
@@ -128,15 +128,17 @@ pub(crate) fn summarise() -> Work {
 
 /// Captures one more turn.
 pub(crate) fn capture() -> Work {
-    let (runtime, mut messages) = (runtime(), data::work(10_000, 400));
+    let (runtime, node) = (runtime(), |(n, message): (usize, Arc<Message>)| {
+        Arc::new(Node::new(n.to_string(), message, Timestamp::from_micros(0)))
+    });
+    let mut nodes = Chain::from_nodes(0, data::work(10_000, 400).into_iter().enumerate().map(node));
     let store = runtime.block_on(context_runtime::open("mem:")).unwrap();
     let context =
         DefaultContextRuntime::builder().memory(episodic(&store).unwrap()).build().unwrap();
     let mut news = data::talk(20_001).split_off(10_000).into_iter();
     Box::new(move || {
-        messages.extend(news.next());
-        let mut input = CaptureTurnInput::new(("ada", "s"), "t", messages.clone());
-        input.ids = (0..messages.len()).map(|n| MessageId::from(n.to_string())).collect();
+        news.next().into_iter().for_each(|new| nodes.push(node((nodes.len(), new))));
+        let input = CaptureTurnInput::of_chain(("ada", "s"), "t", nodes.clone());
         drop(black_box(runtime.block_on(context.capture_turn(input)).unwrap()));
     })
 }

@@ -3,7 +3,8 @@
 //!
 //! Times are compared with floors that only look at the same messages. In a cold run messages are
 //! seen for the first time and all are counted: the floor is our own counter, called once on the
-//! same messages. In a warm run their counts are known: the floor is one pass that adds them up. No
+//! same messages. In a warm run their counts are known: the floor is one pass that adds them up.
+//! What new messages cost in a long conversation is compared with the same in one of a thousand. No
 //! result depends on absolute times.
 //!
 //! Quality is measured on recorded conversations: what sets of policies cost and keep, ours and
@@ -18,6 +19,7 @@
 #[path = "../shared/board.rs"]
 mod board;
 mod data;
+mod growth;
 #[path = "../shared/options.rs"]
 mod options;
 mod pipeline;
@@ -45,18 +47,20 @@ Usage: cargo xtask bench runtime [--json] [--check] [--rounds N] [--quality] [--
   --rounds N     paired rounds per row (default 11); more for a noisy machine
   --quality      only quality, and all of it: conversations of up to a million tokens, all windows; takes
                  minutes. Without it, quality is measured on shorter ones
-  --only PART    one of prepare, policies, pipeline, turn, quality; may be repeated
+  --only PART    one of prepare, growth, policies, pipeline, turn, quality; may be repeated
   --case TEXT    only the rows with this in their name
 
 On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench runtime";
 
 const AREA: &str = "runtime";
+const QUALITY: &str = "quality";
+const PARTS: [&str; 6] = ["prepare", "growth", "policies", "pipeline", "turn", QUALITY];
 
 fn main() {
     // See `settle_allocator` of the history benchmark: otherwise page faults dominate the
     // measurement.
     drop(black_box(vec![1u8; 24 << 20]));
-    let options = Options::read(HELP, 11, &["prepare", "policies", "pipeline", "turn", "quality"]);
+    let options = Options::read(HELP, 11, &PARTS);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let missed = runtime.block_on(measure(&options));
     if missed && options.check {
@@ -67,10 +71,13 @@ fn main() {
 /// Runs the selected measurements. Returns whether a target was missed.
 async fn measure(options: &Options) -> bool {
     let mut missed = false;
-    if ["prepare", "policies", "pipeline", "turn"].iter().any(|part| options.wants(part)) {
+    if PARTS.iter().any(|part| *part != QUALITY && options.wants(part)) {
         let mut board = Board::new(AREA, options.json);
         if options.wants("prepare") {
             prepare::measure(&mut board, options).await;
+        }
+        if options.wants("growth") {
+            growth::measure(&mut board, options).await;
         }
         if options.wants("policies") {
             policies::measure(&mut board, options).await;
@@ -83,7 +90,7 @@ async fn measure(options: &Options) -> bool {
         }
         missed = board.finish();
     }
-    if options.wants("quality") {
+    if options.wants(QUALITY) {
         let mut sheet = Sheet::new(AREA, options.json);
         quality::measure(&mut sheet, options).await;
         missed |= sheet.finish();

@@ -68,7 +68,7 @@ fn pass(policy: &dyn CompactionPolicy, view: &HistoryView<'_>) -> Option<Vec<Arc
     let total = view.total();
     let goal = Goal::new(Budget::new(total, 0), 0, total * 6 / 10);
     let plan = policy.plan(view, &goal).into_plan()?;
-    Some(plan.apply(view.messages()).unwrap().messages)
+    Some(plan.apply(view.messages()).unwrap().messages.into())
 }
 
 fn compacted(counter: &dyn TokenCounter) -> Vec<Arc<Message>> {

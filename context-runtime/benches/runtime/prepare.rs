@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_runtime::tokens::{CachedCounter, ModelCounter, TokenCounter};
-use context_runtime::{ContextRuntime, DefaultContextRuntime, Message, PrepareInput, Role, Tool};
+use context_runtime::{
+    ContextRuntime, DefaultContextRuntime, Message, Messages, PrepareInput, Role, Tool,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::board::{Board, Row};
@@ -42,11 +44,11 @@ struct Bench {
 }
 
 impl Bench {
-    fn input(&self, messages: Vec<Arc<Message>>) -> PrepareInput {
+    fn input(&self, messages: Messages) -> PrepareInput {
         let input = PrepareInput::new(("ada", "s"), "t", "openai", MODEL)
             .system(PROMPT.repeat(20))
             .tools(self.tools.iter().cloned());
-        input.messages(messages).window(WINDOW)
+        input.conversation(messages).window(WINDOW)
     }
 
     async fn cold(&self, board: &mut Board) {
@@ -55,7 +57,7 @@ impl Bench {
         let rounds = if size > 10_000 { self.rounds.min(3) } else { self.rounds };
         let mut row = Row::new(COLD, size, "us", Some(2.0)).skip_first(1);
         for _ in 0..=rounds {
-            let (runtime, input) = (runtime(), self.input(self.history.clone()));
+            let (runtime, input) = (runtime(), self.input(self.history.clone().into()));
             row.ours(size, async {
                 drop(black_box(runtime.prepare_for_model(input).await.unwrap()));
             })
@@ -75,7 +77,7 @@ impl Bench {
         let known = CachedCounter::with_capacity(Arc::new(ModelCounter::for_model(MODEL)), 1 << 18);
         let mut row =
             Row::new(WARM, size, "ns", Some(if size < 10_000 { 2.0 } else { 1.0 })).skip_first(1);
-        let (runtime, mut longer) = (runtime(), self.history.clone());
+        let (runtime, mut longer) = (runtime(), Messages::from(self.history.clone()));
         let mut best = f64::MAX;
         drop(runtime.prepare_for_model(self.input(longer.clone())).await.unwrap());
         for round in 0..=self.rounds.max(5) {
@@ -91,10 +93,10 @@ impl Bench {
             .await;
             best = best.min((cpu() - before).as_secs_f64() * 1e3);
             drop(black_box(context));
-            let input = self.input(Vec::new());
+            let (input, counted) = (self.input(Messages::new()), longer.to_vec());
             row.floor(size, async {
                 black_box(begin(&input));
-                black_box(known.count_messages(black_box(&longer)));
+                black_box(known.count_messages(black_box(&counted)));
             })
             .await;
         }

@@ -43,17 +43,20 @@ impl AgentChat {
 /// Returns the turn of the newest request, as far as it is stored. `None` if there is no request.
 pub(super) async fn newest_turn(engine: &mut ContextEngine) -> Result<Option<StoredTurn>> {
     let shown = engine.shown_messages().await?;
-    let mut messages: Vec<_> = shown
+    let readable = shown
         .iter()
-        .filter_map(|node| Some((node.id.clone(), Arc::clone(node.message().ok()?))))
-        .collect();
-    let Some(newest) = messages.iter().rposition(|(_, message)| message.is_request()) else {
-        return Ok(None);
-    };
-    let after = messages.split_off(newest + 1);
-    let question = messages.swap_remove(newest);
-    let chat = engine.chat_ref().chat.clone();
-    Ok(Some(StoredTurn { chat, question, messages: after, is_continued: true }))
+        .rev()
+        .filter_map(|node| Some((node.id.clone(), Arc::clone(node.message().ok()?))));
+    let mut messages = Vec::new();
+    for (id, message) in readable {
+        if message.is_request() {
+            messages.reverse();
+            let (chat, question) = (engine.chat_ref().chat.clone(), (id, message));
+            return Ok(Some(StoredTurn { chat, question, messages, is_continued: true }));
+        }
+        messages.push((id, message));
+    }
+    Ok(None)
 }
 
 impl StoredTurn {

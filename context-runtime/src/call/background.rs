@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use context_core::history::SummaryTask;
 use context_core::model::{LanguageModel, Usage};
 use context_core::runtime::TurnRef;
-use context_core::{Answer, CancelSignal, ChatRef, Message, ModelError, ModelRequest, UserId};
+use context_core::{
+    Answer, CancelSignal, ChatRef, Message, Messages, ModelError, ModelRequest, UserId,
+};
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
@@ -58,7 +60,7 @@ impl Jobs {
 pub(super) struct SummaryJob {
     pub(super) task: Box<SummaryTask>,
     /// The messages of the history when it was requested.
-    shown: Vec<Arc<Message>>,
+    shown: Messages,
     /// Their tokens.
     pub(super) before: u64,
     writing: JoinHandle<WrittenSummary>,
@@ -160,7 +162,7 @@ impl BackgroundSummaries {
 impl SummaryJob {
     pub(super) fn new(
         task: Box<SummaryTask>,
-        shown: Vec<Arc<Message>>,
+        shown: Messages,
         before: u64,
         writing: JoinHandle<WrittenSummary>,
     ) -> Self {
@@ -174,7 +176,7 @@ impl SummaryJob {
     }
 
     /// Returns whether a history begins with the one that the summary was requested for.
-    pub(super) fn begins(&self, history: &[Arc<Message>]) -> bool {
+    pub(super) fn begins(&self, history: &Messages) -> bool {
         let is =
             |(shown, now): (&Arc<Message>, &Arc<Message>)| Arc::ptr_eq(shown, now) || shown == now;
         history.len() >= self.shown.len() && self.shown.iter().zip(history).all(is)

@@ -109,7 +109,7 @@ impl ModelCall<'_> {
 
     fn recovery_input(&self, error: &ModelError) -> RecoveryInput {
         let TurnRef { chat, id: turn, .. } = &self.input.turn;
-        let messages = self.input.history().to_vec();
+        let messages = self.input.history().clone();
         let mut input = RecoveryInput::new(chat, turn, error.clone(), messages);
         input.has_attempted_compact =
             self.record.attempts.iter().any(|attempt| cuts(&attempt.decision));

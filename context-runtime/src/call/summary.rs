@@ -117,7 +117,7 @@ impl ModelCall<'_> {
         }
         let before = self.tokens_before(context);
         let shown = context.rewrite.as_ref().map_or(self.input.history(), |cut| &cut.messages);
-        let shown = shown.to_vec();
+        let shown = shown.clone();
         // The turn may be cancelled, and the next one still wants the summary.
         let cancel = CancelSignal::never();
         let writing = tokio::spawn(self.writing(model, request, cancel));

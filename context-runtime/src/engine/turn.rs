@@ -1,6 +1,5 @@
 //! The connection between a chat and a model call: preparing the call and taking over its answer.
 
-#[cfg(feature = "agents")]
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -8,8 +7,7 @@ use context_core::runtime::{
     CaptureTurnInput, CutOwner, PrepareInput, ToolResultInput, ToolResultOutput,
 };
 use context_core::{
-    Chain, ChatRef, ContextRuntime, Error, Fragment, Message, MessageId, ModelRequest, Result,
-    ToolResult,
+    Chain, ChatRef, ContextRuntime, Error, Fragment, Message, MessageId, Result, ToolResult,
 };
 
 use super::{ContextEngine, Resolved};
@@ -36,12 +34,7 @@ impl Resolved {
     /// would name messages that are in no chat. Transient messages are left out.
     pub fn capture(&self) -> CaptureTurnInput {
         self.captured.note(&self.pending);
-        let stored = self.messages.iter().filter(|node| !self.transient.contains(&node.id));
-        let messages = match self.transient.is_empty() {
-            true => self.messages.clone(),
-            false => Chain::from_nodes(0, stored.map(Arc::clone)),
-        };
-        self.capture_of(&messages)
+        self.capture_of(self.without(None, |id| self.transient.contains(id)))
     }
 
     /// Returns the input for the memory of a turn that this is the history before, and that stored
@@ -50,17 +43,37 @@ impl Resolved {
     #[cfg(feature = "agents")]
     pub(crate) fn capture_with(&self, turn: &Chain) -> CaptureTurnInput {
         let added: HashSet<_> = turn.iter().map(|node| &node.id).collect();
-        let is_before = |id: &MessageId| !self.transient.contains(id) && !added.contains(id);
-        let before = self.messages.iter().filter(|node| is_before(&node.id));
-        self.capture_of(&Chain::from_nodes(0, before.chain(turn.iter()).map(Arc::clone)))
+        let is_added = |id: &MessageId| self.transient.contains(id) || added.contains(id);
+        let question = turn.get(0).map(|node| &node.id);
+        let mut messages = self.without(question, is_added);
+        turn.iter().for_each(|node| messages.push(Arc::clone(node)));
+        self.capture_of(messages)
     }
 
-    fn capture_of(&self, messages: &Chain) -> CaptureTurnInput {
-        let turn = turn_of(messages);
-        let mut input = CaptureTurnInput::new(&self.chat, turn, readable(messages));
-        let nodes = messages.iter().filter(|node| node.message().is_ok());
-        input.ids = nodes.map(|node| node.id.clone()).collect();
-        input
+    /// Returns the messages without some of them: the transient ones, and others that do not come
+    /// before the one with the id `first`. Messages before all of these are shared and not looked
+    /// at.
+    fn without(&self, first: Option<&MessageId>, is_out: impl Fn(&MessageId) -> bool) -> Chain {
+        let mut sought: HashSet<&MessageId> = self.transient.iter().chain(first).collect();
+        let mut shared = self.messages.len();
+        let mut nodes = self.messages.iter().rev();
+        while !sought.is_empty() {
+            let Some(node) = nodes.next() else {
+                shared = 0;
+                break;
+            };
+            shared -= 1;
+            sought.remove(&node.id);
+        }
+        let mut left = self.messages.prefix(shared);
+        let behind = (shared..self.messages.len()).filter_map(|at| self.messages.get(at));
+        behind.filter(|node| !is_out(&node.id)).for_each(|node| left.push(Arc::clone(node)));
+        left
+    }
+
+    fn capture_of(&self, messages: Chain) -> CaptureTurnInput {
+        let turn = turn_of(&messages).to_owned();
+        CaptureTurnInput::of_chain(&self.chat, turn, messages)
     }
 }
 
@@ -90,7 +103,7 @@ impl ContextEngine {
         let results = Message::tool(results);
         let shown = self.shown_messages().await?;
         check_calls(&shown, &results)?;
-        let input = ToolResultInput::new(&self.chat, turn_of(&shown), readable(&shown), results);
+        let input = ToolResultInput::new(&self.chat, turn_of(&shown), shown.messages(), results);
         let output = runtime.apply_tool_results(input).await?;
         let mut appended =
             output.appended.iter().map(|message| Fragment::from(Arc::clone(message)));
@@ -127,18 +140,14 @@ impl ContextEngine {
 
 /// Refuses results that answer no call of a conversation.
 fn check_calls(shown: &Chain, results: &Message) -> Result<()> {
-    let messages = || shown.iter().filter_map(|node| node.message().ok());
+    // The calls are probably the newest.
+    let messages = || shown.iter().rev().filter_map(|node| node.message().ok());
     let is_call =
         |id: &str| messages().any(|message| message.tool_calls().any(|call| *call.id == *id));
     match results.tool_results().find(|result| !is_call(&result.call_id)) {
         Some(_) => Err(Error::invalid("set_tool_results", "a result answers no call of this chat")),
         None => Ok(()),
     }
-}
-
-/// Returns the readable messages, as in [`Resolved::request`].
-fn readable(messages: &Chain) -> Vec<Arc<Message>> {
-    ModelRequest::of_chain(messages).messages
 }
 
 /// Returns the turn: the id of the newest user request.

@@ -95,7 +95,9 @@ impl<P: MemoryProvider> MemoryProvider for MaskingMemory<P> {
         if let Some(text) = self.finder.mask_text(&query.text, &mut report) {
             masked.text = text;
         }
-        masked.recent.iter_mut().for_each(|message| self.message(message, &mut report));
+        let mut recent = Vec::from(masked.recent);
+        recent.iter_mut().for_each(|message| self.message(message, &mut report));
+        masked.recent = recent.into();
         self.inner.recall(&masked, cancel).await
     }
 

@@ -1,10 +1,8 @@
 //! The history of one call: as given, and as cuts leave it.
 
-use std::sync::Arc;
-
 use context_core::history::HistoryRewrite;
 use context_core::runtime::PrepareInput;
-use context_core::{Error, Message, Result};
+use context_core::{Error, Messages, Result};
 
 /// Refuses cuts that were made of another conversation.
 pub(super) fn check(operation: &'static str, input: &PrepareInput) -> Result<()> {
@@ -24,7 +22,7 @@ pub(super) fn check(operation: &'static str, input: &PrepareInput) -> Result<()>
 /// The history of a call, with the cuts between the given conversation and what is sent.
 #[derive(Debug)]
 pub(super) struct CallHistory {
-    given: Vec<Arc<Message>>,
+    given: Messages,
     /// `None` if nothing was cut.
     rewrite: Option<HistoryRewrite>,
     /// Whether the rewrite holds more than the limit of messages, so that it is to be kept.
@@ -35,7 +33,7 @@ pub(super) struct CallHistory {
 
 impl CallHistory {
     /// Creates the history of a conversation with earlier cuts.
-    pub(super) fn new(given: Vec<Arc<Message>>, mut rewrite: Option<HistoryRewrite>) -> Self {
+    pub(super) fn new(given: Messages, mut rewrite: Option<HistoryRewrite>) -> Self {
         if let Some(rewrite) = &mut rewrite {
             rewrite.resume(&given);
         }
@@ -43,12 +41,12 @@ impl CallHistory {
     }
 
     /// The conversation as the caller passed it.
-    pub(super) fn given(&self) -> &[Arc<Message>] {
+    pub(super) fn given(&self) -> &Messages {
         &self.given
     }
 
     /// The messages that are left.
-    pub(super) fn messages(&self) -> &[Arc<Message>] {
+    pub(super) fn messages(&self) -> &Messages {
         self.rewrite.as_ref().map_or(&self.given, |rewrite| &rewrite.messages)
     }
 
@@ -71,7 +69,7 @@ impl CallHistory {
     }
 
     /// Returns the messages that are left, and the cuts.
-    pub(super) fn into_parts(self) -> (Vec<Arc<Message>>, Option<HistoryRewrite>) {
+    pub(super) fn into_parts(self) -> (Messages, Option<HistoryRewrite>) {
         match self.rewrite {
             Some(rewrite) => (rewrite.messages.clone(), Some(rewrite)),
             None => (self.given, None),

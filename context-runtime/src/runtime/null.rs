@@ -85,7 +85,7 @@ impl ContextRuntime for NullContextRuntime {
         context.diagnostics.extend(repaired.diagnostics);
         context.request = input.request;
         context.request.system = prompt.into_texts();
-        context.request.messages = repaired.messages.into_owned();
+        context.request.messages = repaired.messages.into_owned().into();
         Ok(context)
     }
 

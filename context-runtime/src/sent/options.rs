@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::model::{ModelCodec, TokenCounter};
-use context_core::{ChatRef, ModelRequest};
+use context_core::{ChatRef, Messages, ModelRequest};
 use context_tokens::{BudgetError, Model, ModelTable, WindowSource};
 
 use super::ReplayError;
@@ -238,7 +238,7 @@ impl ReplayOptions {
     /// parts is kept within the default reserve.
     pub(super) fn parts(&self) -> ModelRequest {
         let mut request = self.request.clone();
-        request.messages.clear();
+        request.messages = Messages::new();
         request.model = Some(self.model_name().to_owned());
         let model = self.known_model();
         let most = model.budget(self.window, self.reserve).map(|budget| budget.reserve);

@@ -204,7 +204,7 @@ impl Session {
         let turn = turn.map_or("", |node| node.id.as_str());
         let mut input = PrepareInput::new(&options.chat, turn, options.provider.as_str(), "");
         input.request = parts.clone();
-        input.request.messages = self.history.messages();
+        input.request.messages = self.history.messages().into();
         input.instructions = options.instructions.iter().map(|text| text_part(text)).collect();
         input.cuts = CutOwner::Caller;
         input

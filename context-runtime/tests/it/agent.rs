@@ -47,8 +47,8 @@ async fn a_turn_says_whose_it_is_and_what_was_asked() {
 
     let capture = turn.capture();
     assert_eq!((&capture.turn.chat, &capture.turn.id), (&input.turn.chat, &input.turn.id));
-    assert_eq!((capture.ids[0].as_str(), capture.ids[1].as_str()), ("m1", "m2"));
-    assert_eq!((capture.ids.len(), &capture.messages), (3, &input.request.messages));
+    assert_eq!((&capture.nodes[0].id, &capture.nodes[1].id), (&"m1".into(), &"m2".into()));
+    assert_eq!((capture.nodes.len(), &capture.messages), (3, &input.request.messages));
 }
 
 /// Settings that the runtime and the codec supply need not be repeated.

@@ -22,7 +22,7 @@ fn runtime() -> DefaultContextRuntime {
 async fn sent(runtime: &DefaultContextRuntime, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let input = PrepareInput::new(("ada", "c"), "t", "anthropic", "claude-sonnet-4-5");
     let input = input.messages(messages.iter().map(Arc::clone));
-    runtime.prepare_for_model(input).await.unwrap().request.messages
+    runtime.prepare_for_model(input).await.unwrap().request.messages.into()
 }
 
 /// A user pastes a log between a question and a wish. The model is sent both, and a log that is

@@ -30,6 +30,7 @@ mod erasure;
 mod forks;
 mod fragments;
 #[cfg(feature = "instructions")]
+mod incremental;
 mod inspection;
 #[cfg(feature = "instructions")]
 mod instructions;

@@ -191,7 +191,7 @@ async fn the_beginning_of_requests_stays_the_same_and_a_change_is_reported_once(
         assert!(context.prefix.intact, "turn {turn}");
         let is_changed = [0, 2].contains(&turn);
         assert_eq!(reports(&context).len(), usize::from(is_changed), "turn {turn}");
-        before.clone_from(messages);
+        before = messages.to_vec();
         history.push(reply("I see."));
         history.push(if turn == 1 { message([chart()]) } else { ask("And now?") });
     }

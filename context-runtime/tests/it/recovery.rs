@@ -263,7 +263,13 @@ fn a_policy_that_repeats_itself_is_passed_over() {
 fn recovered(error: &ModelError, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let view = HistoryView::new(messages, &ByteCounter);
     let chain = RecoveryChain::new(DecisionSet::Full);
-    chain.recover(&Failure::new(error, &view)).carried.expect("something to do").rewrite.messages
+    chain
+        .recover(&Failure::new(error, &view))
+        .carried
+        .expect("something to do")
+        .rewrite
+        .messages
+        .into()
 }
 
 #[test]
@@ -419,7 +425,7 @@ proptest! {
                     prop_assert!(carried.after < carried.before || is_done_once(&decision));
                     prop_assert_ne!(&carried.rewrite.messages, &messages);
                     let attempt = carried.attempt(decision);
-                    messages = carried.rewrite.messages;
+                    messages = carried.rewrite.messages.into();
                     attempt
                 }
                 // A loop that cannot compact.

@@ -75,7 +75,7 @@ async fn a_compacted_chat_that_is_opened_anew_fits_and_is_not_compacted_again() 
             let _saved = chat.save().await.unwrap();
 
             let shown: Vec<Arc<Message>> =
-                opened(&store).await.resolve().await.unwrap().request().messages;
+                opened(&store).await.resolve().await.unwrap().request().messages.into();
             let next = prepare(&runtime(window), &shown).await;
             assert!(
                 !next.plans.iter().any(|plan| plan.applied),

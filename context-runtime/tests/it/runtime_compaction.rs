@@ -84,7 +84,7 @@ async fn a_compaction_is_done_once_whichever_history_the_caller_goes_on_with() {
     assert!(second.request.messages.starts_with(&first.request.messages));
     assert!(second.prefix.intact && !codes(&second).contains(&"prefix_changed"));
     // The caller keeps the compacted history.
-    let adopted: Vec<_> = [compacted.messages, vec![ask("go on"), reply("on")]].concat();
+    let adopted: Vec<_> = [compacted.messages.to_vec(), vec![ask("go on"), reply("on")]].concat();
     let third = prepare(&runtime, &adopted).await;
     assert_eq!((third.rewrite, third.boundaries.len()), (None, 0));
     assert!(third.request.messages.starts_with(&first.request.messages) && third.prefix.intact);
@@ -100,7 +100,7 @@ async fn cuts_that_the_caller_owns_are_not_remembered_twice() {
     let first = runtime.prepare_for_model(given.clone()).await.unwrap();
     given.rewrite.clone_from(&first.rewrite);
     history.push(ask("go on"));
-    given.request.messages.clone_from(&history);
+    given.request.messages = history.clone().into();
     let second = runtime.prepare_for_model(given).await.unwrap();
     assert_eq!((second.plans.len(), second.boundaries.len()), (0, 1));
     assert!(second.request.messages.starts_with(&first.request.messages));
@@ -245,7 +245,7 @@ async fn a_summary_that_fails_changes_nothing_and_is_not_asked_for_again_at_once
     );
     let next = prepare(&runtime, &history).await;
     assert_eq!(
-        (next.request.messages.clone(), next.fits(), codes(&next)),
+        (next.request.messages.to_vec(), next.fits(), codes(&next)),
         (history.clone(), Some(true), vec!["compact_summary_failed"])
     );
     assert!(next.summary.is_none());
@@ -296,7 +296,7 @@ async fn compaction_that_goes_round_in_circles_stops_until_the_user_asks_for_som
         let context = prepare(&runtime, &history).await;
         stopped.push(codes(&context).contains(&"compaction_stopped"));
         // Fills what was freed.
-        history = context.rewrite.map_or(history.clone(), |compacted| compacted.messages);
+        history = context.rewrite.map_or(history.clone(), |compacted| compacted.messages.into());
         history.push(reply(&format!("{round:092}")));
     }
     assert_eq!(stopped, [false, false, false, true, true]);

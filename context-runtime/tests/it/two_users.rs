@@ -8,10 +8,11 @@ mod world;
 use std::sync::Arc;
 
 use context_runtime::memory::{MemoryProvider, MemoryScope, RecallQuery, episodic};
+use context_runtime::store::{Chain, Node};
 use context_runtime::{
     CancelSignal, CaptureTurnInput, ContextEngine, ContextRuntime, DefaultContextRuntime,
     ErrorKind, Message, ModelCall, Part, PrepareInput, RecoveryInput, Role, Spilled, Store,
-    ToolResultInput, ToolResultLimits, assistant, provider, user,
+    Timestamp, ToolResultInput, ToolResultLimits, assistant, provider, user,
 };
 
 pub(crate) use self::traces::Traces;
@@ -161,13 +162,14 @@ async fn what_was_made_of_another_chat_is_not_taken_over() {
 }
 
 #[tokio::test]
-async fn a_capture_needs_an_id_for_each_message_or_none() {
+async fn a_capture_needs_a_node_for_each_message_or_none() {
     let store = store().await;
     let memory = episodic(&store).unwrap();
     let runtime = DefaultContextRuntime::builder().window(9_000).memory(memory).build().unwrap();
     let mut input =
         CaptureTurnInput::new(("ada", "c"), "t", vec![Arc::new(Message::from("hello"))]);
-    input.ids = vec!["m1".into(), "m2".into()];
+    let node = |id: &str| Arc::new(Node::new(id, Message::from(id), Timestamp::default()));
+    input.nodes = Chain::from_nodes(0, ["m1", "m2"].map(node));
     let error = runtime.capture_turn(input).await.unwrap_err();
-    assert_eq!((error.kind(), error.get("ids")), (ErrorKind::Invalid, Some("2")));
+    assert_eq!((error.kind(), error.get("nodes")), (ErrorKind::Invalid, Some("2")));
 }

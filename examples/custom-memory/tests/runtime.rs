@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use context_runtime::{
-    CaptureTurnInput, ContextRuntime, DefaultContextRuntime, Message, PrepareInput, Role, open,
+    CaptureTurnInput, ContextRuntime, DefaultContextRuntime, Message, Messages, PrepareInput, Role,
+    open,
 };
 use custom_memory::Verbatim;
 
@@ -15,10 +16,13 @@ async fn a_runtime_remembers_with_it() -> Result<(), Box<dyn std::error::Error>>
 
     let said = ["My cat is called Tom.", "A fine name."];
     let roles = [Role::User, Role::Assistant];
-    let monday =
-        roles.into_iter().zip(said).map(|(role, text)| Arc::new(Message::text(role, text)));
+    let monday: Messages = roles
+        .into_iter()
+        .zip(said)
+        .map(|(role, text)| Arc::new(Message::text(role, text)))
+        .collect();
     let told = runtime
-        .capture_turn(CaptureTurnInput::new(("ada", "monday"), "turn-1", monday.collect()))
+        .capture_turn(CaptureTurnInput::new(("ada", "monday"), "turn-1", monday))
         .await?;
     assert_eq!(told, [], "nothing to complain of");
 

@@ -23,7 +23,6 @@ pub(super) fn body(body: &Json) -> Result<LiftedRequest, WireError> {
     let mut diagnostics = Vec::new();
     let items = read_list(messages, &path)?;
     let mut request = read_envelope(&fields)?;
-    request.messages.reserve(items.len());
     for (i, item) in items.iter().enumerate() {
         let lifted = lift_at(item, &JsonPath::Item(&path, i))?;
         diagnostics.extend(lifted.diagnostics);

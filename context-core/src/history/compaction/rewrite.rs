@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Boundary, Plan, PlanError};
-use crate::Message;
+use crate::{Message, Messages};
 
 /// The result of cuts of a history: the messages that are left, and the origin of each.
 ///
@@ -29,7 +29,7 @@ pub struct HistoryRewrite {
     /// messages follow unchanged, see [`resume`](Self::resume).
     pub covered: usize,
     /// The messages that are left, with those that a cut added.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Messages,
     /// For each message its position in the original history, also if it was shortened. `None` for
     /// a message that a cut added.
     pub origins: Vec<Option<usize>>,
@@ -41,7 +41,7 @@ impl HistoryRewrite {
     /// Creates a rewrite that changes nothing.
     pub fn identity(messages: &[Arc<Message>]) -> Self {
         let mut rewrite = Self::default();
-        rewrite.resume(messages);
+        rewrite.resume(&messages.into());
         rewrite
     }
 
@@ -51,7 +51,8 @@ impl HistoryRewrite {
         covered: usize,
         messages: impl IntoIterator<Item = (Option<usize>, Arc<Message>)>,
     ) -> Self {
-        let (origins, messages) = messages.into_iter().unzip();
+        let (origins, messages): (_, Vec<_>) = messages.into_iter().unzip();
+        let messages = messages.into();
         Self { covered, messages, origins, boundaries: Vec::new() }
     }
 
@@ -90,8 +91,10 @@ impl HistoryRewrite {
 
     /// Appends the messages of the original history that were added since the rewrite was made.
     /// `history` is the whole original history.
-    pub fn resume(&mut self, history: &[Arc<Message>]) {
-        self.keep(history, self.covered.min(history.len())..history.len());
+    pub fn resume(&mut self, history: &Messages) {
+        let new = self.covered.min(history.len())..history.len();
+        self.messages.extend(history.range(new.clone()).cloned());
+        self.origins.extend(new.map(Some));
         self.covered = self.covered.max(history.len());
     }
 
@@ -117,7 +120,7 @@ mod tests {
     use super::*;
     use crate::history::BoundaryKind;
 
-    fn history(messages: usize) -> Vec<Arc<Message>> {
+    fn history(messages: usize) -> Messages {
         (0..messages).map(|n| Arc::new(Message::from(format!("m{n}")))).collect()
     }
 

@@ -61,17 +61,27 @@ impl Structure {
 
     /// Returns the positions of the checkpoints in front of messages, behind leading system
     /// messages.
-    pub fn front(messages: &[Arc<Message>]) -> Range<usize> {
-        let system = messages.iter().take_while(|message| message.role == Role::System).count();
-        let checkpoints =
-            messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
+    pub fn front<'m>(messages: impl IntoIterator<Item = &'m Arc<Message>>) -> Range<usize> {
+        let (mut system, mut checkpoints) = (0, 0);
+        for message in messages {
+            match message.role {
+                Role::System if checkpoints == 0 => system += 1,
+                _ if message.is_checkpoint() => checkpoints += 1,
+                _ => break,
+            }
+        }
         system..system + checkpoints
     }
 
     /// Returns whether messages begin with a compaction that another provider than this one has
     /// [sealed](crate::message::Text::for_sealed_block).
-    pub fn is_sealed_for(messages: &[Arc<Message>], provider: &str) -> bool {
-        messages[Self::front(messages)].iter().any(|message| message.is_sealed_for(provider))
+    pub fn is_sealed_for<'m>(
+        messages: impl IntoIterator<Item = &'m Arc<Message>>,
+        provider: &str,
+    ) -> bool {
+        let front = messages.into_iter().skip_while(|message| message.role == Role::System);
+        let mut checkpoints = front.take_while(|message| message.is_checkpoint());
+        checkpoints.any(|message| message.is_sealed_for(provider))
     }
 
     /// Returns the start of the conversation after leading system messages and checkpoints.

@@ -119,7 +119,8 @@ impl Drive {
         let history = std::mem::take(&mut self.chat.history);
         let before = history.len();
         let input = ToolResultInput::new((USER, CHAT), "t", history, Message::clone(message));
-        self.chat.history = self.chat.runtime.apply_tool_results(input).await.unwrap().messages;
+        let output = self.chat.runtime.apply_tool_results(input).await.unwrap();
+        self.chat.history = output.messages.into();
         self.chat.history.split_off(before)
     }
 

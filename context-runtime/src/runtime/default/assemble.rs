@@ -244,12 +244,14 @@ pub(super) struct RequestParts {
 }
 
 /// Positions in the messages of an assembled request.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SentPositions {
     /// The message after which the provider's cache entry of the request before ends.
     pub(super) cached_end: Option<usize>,
     /// The recall, if it is a message of its own.
     pub(super) recall: Option<usize>,
+    /// The messages with media.
+    pub(super) with_media: Vec<usize>,
 }
 
 /// Fills in the messages and everything that depends on them, and records the request.
@@ -314,16 +316,17 @@ pub(super) fn messages(
     let cleared_before = before.as_ref().map_or(0, |before| before.cleared_end);
     let cleared_ends = [cleared_before, cleared.end()].map(|end| repaired.end(end));
     let request = session.index.newest_request().and_then(|at| repaired.position(at));
-    let with_media: Vec<usize> = match repaired.is_same() {
+    let mut with_media: Vec<usize> = match repaired.is_same() {
         true => session.index.media().to_vec(),
-        false => (0..repaired.messages.len())
-            .filter(|at| readable::has_media(&repaired.messages[*at]))
-            .collect(),
+        false => {
+            let messages = repaired.messages.iter().enumerate();
+            messages.filter(|(_, it)| readable::has_media(it)).map(|(at, _)| at).collect()
+        }
     };
     let mut messages = repaired.messages;
     if let Some(known) = &call.counting.modalities {
         let model = &call.counting.model;
-        let report = session.placeholders.apply(&mut messages, with_media, model, known);
+        let report = session.placeholders.apply(&mut messages, &with_media, model, known);
         context.diagnostics.extend(report);
     }
     let mut system = call.prompt.into_texts();
@@ -333,6 +336,9 @@ pub(super) fn messages(
         // The messages before the recall are the same with and without it, as is the prefix of the
         // next turn, and all calls of this turn have the recall at the same position.
         own_message = place.add(&recall.message, request, &mut messages, &mut system);
+        for at in with_media.iter_mut().filter(|at| own_message.is_some_and(|own| **at >= own)) {
+            *at += 1;
+        }
         stable = Some(place.stable(request));
         sent_recall = Some((place.stable(request), recall.message.hash()));
     }
@@ -407,5 +413,5 @@ pub(super) fn messages(
     context.request = request;
     context.budget = Some(budget);
     context.breakdown = breakdown;
-    SentPositions { cached_end: end, recall: own_message }
+    SentPositions { cached_end: end, recall: own_message, with_media }
 }

@@ -26,16 +26,16 @@ pub(super) fn disabled() -> Diagnostic {
     Diagnostic::new(DiagnosticCode::MemoryDisabled, Severity::Info, "memory", text)
 }
 
-/// Refuses a turn of a user that is not served, and one with ids for only some of its messages.
+/// Refuses a turn of a user that is not served, and one with nodes for only some of its messages.
 pub(super) fn check(parts: &Parts, input: &CaptureTurnInput) -> Result<()> {
     const OPERATION: &str = "capture_turn";
     parts.check_chat(OPERATION, &input.turn.chat)?;
-    let (ids, messages) = (input.ids.len(), input.messages.len());
-    if ids == 0 || ids == messages {
+    let (nodes, messages) = (input.nodes.messages().len(), input.messages.len());
+    if input.nodes.is_empty() || nodes == messages {
         return Ok(());
     }
-    let text = "each message needs its id, or none has one";
-    Err(Error::invalid(OPERATION, text).with("ids", ids).with("messages", messages))
+    let text = "each message needs its node, or none has one";
+    Err(Error::invalid(OPERATION, text).with("nodes", nodes).with("messages", messages))
 }
 
 /// Passes the messages that are new since the last capture of the chat to the memory. Synthetic and
@@ -53,15 +53,14 @@ pub(super) async fn capture(
     let known = {
         let session = lock(session);
         // A history that was compacted or edited since begins differently.
-        session.captured.as_ref().map_or(0, |known| match known.begins(&input.messages) {
-            true => known.len(),
-            false => known.reaches(&input.messages),
-        })
+        match session.captured.begins(&input.messages) {
+            true => session.captured.len(),
+            false => session.captured.reaches(&input.messages),
+        }
     };
-    let names = names(&input);
     let is_news = |message: &Arc<Message>| message.origin() == Origin::Author;
-    let news =
-        input.messages[known..].iter().zip(&names[known..]).filter(|(message, _)| is_news(message));
+    let news = input.messages.range(known..).zip(names(&input, known));
+    let news = news.filter(|(message, _)| is_news(message));
     let without_recall = |message: &Arc<Message>| match message.without_recall() {
         Cow::Borrowed(_) => Arc::clone(message),
         Cow::Owned(message) => Arc::new(message),
@@ -89,17 +88,20 @@ pub(super) async fn capture(
             return vec![Diagnostic::new(code, Severity::Warning, "memory", text)];
         }
     }
-    let mut session = lock(session);
-    session.captured = Some(session.fingerprint(&input.messages));
+    lock(session).capture(&input.messages);
     Vec::new()
 }
 
-/// Returns the ids of the messages. Messages without ids are named by their content hash and the
-/// number of equal messages before them, so that a message gets the same id each time, independent
-/// of the other messages passed with it.
-fn names(input: &CaptureTurnInput) -> Vec<MessageId> {
-    if input.ids.len() == input.messages.len() {
-        return input.ids.clone();
+/// Returns the ids of the messages from a position on. Messages without ids are named by their
+/// content hash and the number of equal messages before them, so that a message gets the same id
+/// each time, independent of the other messages passed with it.
+fn names(input: &CaptureTurnInput, from: usize) -> Vec<MessageId> {
+    let wanted = input.messages.len() - from;
+    let named = input.nodes.iter().rev().filter(|node| node.message().is_ok());
+    let mut ids: Vec<_> = named.take(wanted).map(|node| node.id.clone()).collect();
+    if !input.nodes.is_empty() {
+        ids.reverse();
+        return ids;
     }
     let mut seen: HashMap<MessageHash, u32> = HashMap::new();
     let name = |message: &Arc<Message>| {
@@ -109,5 +111,5 @@ fn names(input: &CaptureTurnInput) -> Vec<MessageId> {
         let name = hash.to_string();
         MessageId::from(if *before == 1 { name } else { format!("{name}-{before}") })
     };
-    input.messages.iter().map(name).collect()
+    input.messages.iter().map(name).skip(from).collect()
 }

@@ -6,7 +6,7 @@ use context_core::history::{HistoryRewrite, HistoryView, Structure, SummaryError
 use context_core::message::MessageHash;
 use context_core::model::TokenCounter;
 use context_core::runtime::{CutOwner, PrepareInput};
-use context_core::{Answer, CompactionPolicy, Message, Timestamp};
+use context_core::{Answer, CompactionPolicy, Message, Messages, Timestamp};
 
 use super::fingerprint::PrefixFingerprint;
 use crate::runtime::history::CallHistory;
@@ -78,7 +78,7 @@ impl Cuts {
     /// shorter one does not: a caller that continues with what was left may return to the
     /// conversation before. Neither does another provider: the next call may be for the one that
     /// can read them.
-    fn kept_for(&mut self, given: &[Arc<Message>], provider: &str) -> Option<HistoryRewrite> {
+    fn kept_for(&mut self, given: &Messages, provider: &str) -> Option<HistoryRewrite> {
         let kept = self.kept.as_ref()?;
         if Structure::is_sealed_for(&kept.rewrite.messages, provider) {
             return None;
@@ -133,7 +133,7 @@ impl Cuts {
     /// summary.
     pub(super) fn accept(
         &mut self,
-        messages: &[Arc<Message>],
+        messages: &Messages,
         (task, answer): (&SummaryTask, &Answer),
         policy: &dyn CompactionPolicy,
         counter: &dyn TokenCounter,

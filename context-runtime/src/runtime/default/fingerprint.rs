@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
-use context_core::Message;
 use context_core::message::MessageHash;
+use context_core::{Message, Messages};
+
+use super::known_runs::KnownRuns;
 
 /// The hash of a history prefix: of the messages so far, in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,14 +22,9 @@ impl ChainHash {
         Self(*blake3::hash(&both).as_bytes())
     }
 
-    /// Returns the hash of these messages.
-    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
-        Self::default().then_all(messages)
-    }
-
     /// Returns the hash after these messages.
-    fn then_all(self, messages: &[Arc<Message>]) -> Self {
-        messages.iter().fold(self, |chain, message| chain.then(&message.hash()))
+    pub(super) fn then_all<'m>(self, messages: impl Iterator<Item = &'m Arc<Message>>) -> Self {
+        messages.fold(self, |chain, message| chain.then(&message.hash()))
     }
 
     /// The bytes of the hash.
@@ -38,29 +35,33 @@ impl ChainHash {
 
 /// A history prefix that was seen. It is recognized by the addresses of its messages, without
 /// reading them, or else by their content. Messages are not kept alive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PrefixFingerprint {
     /// The weak pointers prevent the addresses from being reused.
     seen: Vec<Weak<Message>>,
+    runs: KnownRuns,
     chain: ChainHash,
 }
 
 impl PrefixFingerprint {
-    /// Creates the prefix of these messages, given the hash of the first `known` of them.
-    pub(super) fn of(messages: &[Arc<Message>], (known, chain): (usize, ChainHash)) -> Self {
-        let chain = chain.then_all(&messages[known..]);
-        Self { seen: messages.iter().map(Arc::downgrade).collect(), chain }
+    /// Records these messages in place of earlier ones, given the hash of the first `known` of
+    /// them.
+    pub(super) fn follow(&mut self, messages: &Messages, (known, chain): (usize, ChainHash)) {
+        self.seen.truncate(self.shared(messages));
+        self.seen.extend(messages.range(self.seen.len()..).map(Arc::downgrade));
+        self.runs.follow(messages);
+        self.chain = chain.then_all(messages.range(known..));
     }
 
     /// Returns the number of messages and their hash, if a history begins with the very same
     /// allocations.
-    pub(super) fn known_in(&self, messages: &[Arc<Message>]) -> Option<(usize, ChainHash)> {
-        let begins = messages.len() >= self.len() && self.shares(messages);
-        begins.then_some((self.len(), self.chain))
+    pub(super) fn known_in(&self, messages: &Messages) -> Option<(usize, ChainHash)> {
+        (self.shared(messages) == self.len()).then_some((self.len(), self.chain))
     }
 
-    fn shares(&self, messages: &[Arc<Message>]) -> bool {
-        self.seen.iter().zip(messages).all(|(seen, message)| seen.as_ptr() == Arc::as_ptr(message))
+    /// Returns how many leading messages are the same allocations.
+    fn shared(&self, messages: &Messages) -> usize {
+        shared(&self.seen, &self.runs, messages)
     }
 
     /// The number of messages.
@@ -70,7 +71,7 @@ impl PrefixFingerprint {
 
     /// Returns the end of the known part of a history: the position after the newest message that
     /// is in both, as the same allocation.
-    pub(super) fn reaches(&self, messages: &[Arc<Message>]) -> usize {
+    pub(super) fn reaches(&self, messages: &Messages) -> usize {
         let seen: HashSet<_> = self.seen.iter().map(Weak::as_ptr).collect();
         messages
             .iter()
@@ -79,8 +80,17 @@ impl PrefixFingerprint {
     }
 
     /// Whether a history begins with this prefix.
-    pub(super) fn begins(&self, messages: &[Arc<Message>]) -> bool {
-        let Some(messages) = messages.get(..self.seen.len()) else { return false };
-        self.shares(messages) || ChainHash::of(messages) == self.chain
+    pub(super) fn begins(&self, messages: &Messages) -> bool {
+        let content = || ChainHash::default().then_all(messages.range(..self.len()));
+        self.known_in(messages).is_some() || messages.len() >= self.len() && content() == self.chain
     }
+}
+
+/// Returns how many leading messages of a conversation are those that were seen, as the same
+/// allocations.
+pub(super) fn shared(seen: &[Weak<Message>], runs: &KnownRuns, messages: &Messages) -> usize {
+    let known = runs.shared(messages).min(seen.len());
+    let same =
+        |(seen, message): &(&Weak<Message>, &Arc<Message>)| seen.as_ptr() == Arc::as_ptr(message);
+    known + seen[known..].iter().zip(messages.range(known..)).take_while(same).count()
 }

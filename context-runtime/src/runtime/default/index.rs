@@ -5,9 +5,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
 use context_core::model::{TokenCount, TokenCounter};
-use context_core::{Message, Part, Role};
+use context_core::{Message, Messages, Part, Role};
 
-use super::fingerprint::ChainHash;
+use super::fingerprint::{ChainHash, shared};
+use super::known_runs::KnownRuns;
 use super::readable::has_media;
 
 /// The index of a history: for each message its contribution to hash and tokens, and the positions
@@ -17,6 +18,7 @@ use super::readable::has_media;
 pub(super) struct HistoryIndex {
     /// The weak pointers prevent the addresses from being reused. Messages are not kept alive.
     seen: Vec<Weak<Message>>,
+    runs: KnownRuns,
     chains: Vec<ChainHash>,
     /// The number of tokens up to and including each message.
     sums: Vec<TokenCount>,
@@ -37,21 +39,13 @@ pub(super) struct HistoryIndex {
 impl HistoryIndex {
     /// Returns how many leading messages a history shares with this one as the same allocations,
     /// and their hash.
-    pub(super) fn known_in(&self, messages: &[Arc<Message>]) -> (usize, ChainHash) {
-        let same = |(seen, message): &(&Weak<Message>, &Arc<Message>)| {
-            seen.as_ptr() == Arc::as_ptr(message)
-        };
-        let shared = self.seen.iter().zip(messages).take_while(same).count();
+    pub(super) fn known_in(&self, messages: &Messages) -> (usize, ChainHash) {
+        let shared = shared(&self.seen, &self.runs, messages);
         (shared, self.chain(shared))
     }
 
     /// Updates the index to a history, counted with the counter of a model.
-    pub(super) fn update(
-        &mut self,
-        messages: &[Arc<Message>],
-        model: &str,
-        counter: &dyn TokenCounter,
-    ) {
+    pub(super) fn update(&mut self, messages: &Messages, model: &str, counter: &dyn TokenCounter) {
         let (mut shared, _) = self.known_in(messages);
         // Equal content in another allocation.
         while let (Some(known), Some(message)) = (self.chains.get(shared), messages.get(shared)) {
@@ -65,13 +59,14 @@ impl HistoryIndex {
         if self.counted_for != model {
             model.clone_into(&mut self.counted_for);
             self.sums.clear();
-            for message in &messages[..shared] {
+            for message in messages.range(..shared) {
                 self.add(counter.count_shared(message));
             }
         }
-        for message in &messages[shared..] {
+        for message in messages.range(shared..) {
             self.push(message, counter);
         }
+        self.runs.follow(messages);
     }
 
     /// Drops everything after this many messages.
@@ -163,12 +158,12 @@ impl HistoryIndex {
 
     /// Returns how many leading messages need no repair, if the rest can be checked alone: no call
     /// id repeats, and every result there belongs to a call there.
-    pub(super) fn valid(&self, messages: &[Arc<Message>]) -> usize {
+    pub(super) fn valid(&self, messages: &Messages) -> usize {
         let calls = &self.calls[self.calls.partition_point(|call| call.0 < self.valid)..];
         let is_new = calls.iter().all(|(_, _, is_new)| *is_new);
         let own: HashSet<u64> = calls.iter().map(|(_, id, _)| *id).collect();
-        let tail = messages.get(self.valid..).unwrap_or_default();
-        let answers_own = tail.iter().flat_map(|message| &message.parts).all(|part| match part {
+        let tail = messages.range(self.valid..);
+        let answers_own = tail.flat_map(|message| &message.parts).all(|part| match part {
             Part::ToolResult(result) => own.contains(&digest(&result.call_id)),
             _ => true,
         });

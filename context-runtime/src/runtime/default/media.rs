@@ -11,9 +11,10 @@ use base64::engine::general_purpose::STANDARD;
 use context_core::base::{BlobId, DiagnosticCode, Severity, limits};
 use context_core::message::{Media, MediaSource};
 use context_core::runtime::ModelContext;
-use context_core::{CancelSignal, ChatRef, Diagnostic, Message, Part, Result};
+use context_core::{CancelSignal, ChatRef, Diagnostic, Message, Messages, Part, Result};
 
 use super::parts::Parts;
+use super::prepare::Prepared;
 use super::spill::{Spill, Spilled};
 use crate::cancellable::unless_cancelled;
 
@@ -70,26 +71,36 @@ impl LiveMedia {
 ///
 /// Fails only if the caller cancels.
 pub async fn materialize(
-    messages: &[Arc<Message>],
+    messages: &Messages,
     spill: &Spill,
     chat: &ChatRef,
     live: LiveMedia,
     cancel: &CancelSignal,
-) -> Result<(Vec<Arc<Message>>, Vec<Diagnostic>)> {
+) -> Result<(Messages, Vec<Diagnostic>)> {
+    let referring = messages.iter().enumerate().filter(|(_, message)| references(message) > 0);
+    let referring: Vec<usize> = referring.map(|(at, _)| at).collect();
+    materialize_at(messages, &referring, spill, (chat, live), cancel).await
+}
+
+/// Returns the messages as they are sent, given the positions of those that refer to a blob.
+async fn materialize_at(
+    messages: &Messages,
+    referring: &[usize],
+    spill: &Spill,
+    (chat, live): (&ChatRef, LiveMedia),
+    cancel: &CancelSignal,
+) -> Result<(Messages, Vec<Diagnostic>)> {
     cancel.check(OPERATION)?;
-    let all = messages.iter().map(|message| references(message)).sum();
-    let (named, mut seen) = (live.named(all), 0);
-    let (mut out, mut diagnostics) = (Vec::with_capacity(messages.len()), Vec::new());
-    for message in messages {
-        if references(message) == 0 {
-            out.push(Arc::clone(message));
-            continue;
-        }
+    let named = |at: &usize| Some((*at, messages.get(*at)?));
+    let all = referring.iter().filter_map(named).map(|(_, message)| references(message)).sum();
+    let (left_out, mut seen) = (live.named(all), 0);
+    let (mut out, mut diagnostics) = (messages.clone(), Vec::new());
+    for (at, message) in referring.iter().filter_map(named) {
         let mut shown = Message::clone(message);
         for part in media_parts(&mut shown) {
             let Some((id, media)) = referred(part) else { continue };
             seen += 1;
-            if seen <= named {
+            if seen <= left_out {
                 *part = Part::text(note(media, "no longer shown"));
                 continue;
             }
@@ -112,22 +123,27 @@ pub async fn materialize(
                 }
             }
         }
-        out.push(Arc::new(shown));
+        out.replace(at, Arc::new(shown));
     }
     Ok((out, diagnostics))
 }
 
-/// Returns a context with the media that are shown, and texts for the others.
+/// Returns a prepared context with the media that are shown, and texts for the others.
 pub(super) async fn shown(
     parts: &Parts,
-    mut context: ModelContext,
+    Prepared { mut context, mut with_media }: Prepared,
     chat: &ChatRef,
     cancel: &CancelSignal,
 ) -> Result<ModelContext> {
-    let names_some = context.request.messages.iter().any(|message| references(message) > 0);
-    let Some(spill) = parts.spill().filter(|_| names_some) else { return Ok(context) };
-    let (messages, diagnostics) =
-        materialize(&context.request.messages, &spill, chat, parts.live_media, cancel).await?;
+    let Some(spill) = parts.spill() else { return Ok(context) };
+    let messages = &context.request.messages;
+    let refers = |at: &usize| messages.get(*at).is_some_and(|message| references(message) > 0);
+    with_media.retain(refers);
+    if with_media.is_empty() {
+        return Ok(context);
+    }
+    let of = (chat, parts.live_media);
+    let (messages, diagnostics) = materialize_at(messages, &with_media, &spill, of, cancel).await?;
     if let Some(continued) = context.summary.as_mut().and_then(|task| task.continued.as_mut()) {
         let instruction = continued.messages.pop();
         continued.messages = messages.iter().cloned().chain(instruction).collect();

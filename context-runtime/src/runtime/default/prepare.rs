@@ -12,7 +12,7 @@ use context_core::memory::RecallQuery;
 use context_core::message::MessageHash;
 use context_core::model::{Budget, TokenCounter};
 use context_core::runtime::{CutOwner, ModelContext, PrepareInput, SummariesAhead};
-use context_core::{Diagnostic, Message, Result};
+use context_core::{Diagnostic, Message, Messages, Result};
 
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -33,13 +33,20 @@ use crate::runtime::prompt::Prompt;
 use crate::runtime::{HistoryState, history, limit, pipeline};
 use crate::trace;
 
+/// A prepared call.
+pub(super) struct Prepared {
+    pub(super) context: ModelContext,
+    /// The positions of messages with media in the request.
+    pub(super) with_media: Vec<usize>,
+}
+
 /// Prepares a model call.
 pub(super) async fn prepare(
     parts: &Parts,
     counters: &Counters,
     sessions: &Sessions,
     mut input: PrepareInput,
-) -> Result<ModelContext> {
+) -> Result<Prepared> {
     input.cancel.check(PREPARE)?;
     history::check(PREPARE, &input)?;
     let counting = counters.of(parts, input.request.model.as_deref());
@@ -102,12 +109,12 @@ fn wanted(
     parts: &Parts,
     session: &Session,
     input: &PrepareInput,
-    messages: &[Arc<Message>],
+    messages: &Messages,
 ) -> Option<(RecallQuery, MessageHash)> {
     if parts.memory.is_none() && !parts.expects_recall {
         return None;
     }
-    let request = messages[session.index.newest_request()?].hash();
+    let request = messages.get(session.index.newest_request()?)?.hash();
     if session.recall.as_ref().is_some_and(|known| known.is_of(&input.turn.id, &request)) {
         return None;
     }
@@ -146,12 +153,13 @@ fn finish(
     session: &mut Session,
     mut history: CallHistory,
     mut diagnostics: Vec<Diagnostic>,
-) -> ModelContext {
+) -> Prepared {
     let Call { parts, counting, ref input, .. } = call;
     let counter = &*counting.counter;
     // Another call of the session may have changed the index in between.
     session.index.update(history.messages(), &counting.model, counter);
-    let request = session.index.newest_request().map(|at| history.messages()[at].hash());
+    let request = session.index.newest_request().and_then(|at| history.messages().get(at));
+    let request = request.map(|request| request.hash());
     let recalled = call.recalled(session, request);
     let static_tokens = call.static_tokens(session);
     let breakdown = assemble::breakdown(&call, &static_tokens, recalled.as_ref());
@@ -255,7 +263,7 @@ fn finish(
             .map(Box::new);
         context.summary = Some(task);
     }
-    context
+    Prepared { context, with_media: sent.with_media }
 }
 
 /// Returns what the provider clears of a request with this history and so many tokens outside of

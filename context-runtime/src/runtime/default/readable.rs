@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::{Media, MediaSource, data_url};
 use context_core::model::{Framing, MediaKind, TokenCount, TokenCounter, Tool};
-use context_core::{Diagnostic, Message, Part};
+use context_core::{Diagnostic, Message, Messages, Part};
 use context_tokens::{Modalities, Modality};
 
 use super::media::plain;
@@ -176,8 +176,8 @@ impl Placeholders {
     /// all that have media. Returns a report if other media are replaced than in the last call.
     pub(super) fn apply(
         &mut self,
-        messages: &mut [Arc<Message>],
-        with_media: impl IntoIterator<Item = usize>,
+        messages: &mut Messages,
+        with_media: &[usize],
         model: &str,
         known: &Modalities,
     ) -> Option<Diagnostic> {
@@ -186,15 +186,15 @@ impl Placeholders {
         }
         let mut seen = std::mem::take(&mut self.seen);
         let mut counts = MediaCounts::default();
-        for at in with_media {
-            let Some(message) = messages.get_mut(at) else { continue };
+        for &at in with_media {
+            let Some(message) = messages.get(at) else { continue };
             let address = Arc::as_ptr(message).addr();
             let entry = seen.remove(&address).unwrap_or_else(|| SeenMessage {
                 _original: Arc::downgrade(message),
                 shown: replaced(known, message).map(|(shown, counts)| (Arc::new(shown), counts)),
             });
             if let Some((shown, replaced)) = &entry.shown {
-                *message = Arc::clone(shown);
+                messages.replace(at, Arc::clone(shown));
                 for (modality, count) in replaced {
                     *counts.entry(*modality).or_default() += count;
                 }

@@ -15,7 +15,7 @@ use context_core::memory::{
 use context_core::model::TokenCounter;
 use context_core::runtime::TurnRef;
 use context_core::{
-    CancelSignal, Diagnostic, ErrorKind, MemoryProvider, Message, Renderer, Result, Role,
+    CancelSignal, Diagnostic, ErrorKind, MemoryProvider, Message, Messages, Renderer, Result, Role,
 };
 use futures_util::future::{Either, select};
 
@@ -40,18 +40,16 @@ impl TurnRecall {
 /// Returns the recall query: the text of the newest non-blank request among these positions.
 pub(super) fn query(
     scope: MemoryScope,
-    messages: &[Arc<Message>],
+    messages: &Messages,
     requests: &[usize],
     max_tokens: u64,
 ) -> Option<RecallQuery> {
     // A program may have kept a request with its recall as its history.
-    let texts = requests.iter().rev().map(|at| {
-        let request = messages[*at].without_recall();
-        request.plain_text().into_owned()
-    });
+    let requests = requests.iter().rev().filter_map(|at| messages.get(*at));
+    let texts = requests.map(|request| request.without_recall().plain_text().into_owned());
     let text = texts.into_iter().find(|text| !is_blank(text))?;
     let mut query = RecallQuery::new(scope, text);
-    query.recent = messages.to_vec();
+    query.recent = messages.clone();
     query.max_tokens = Some(max_tokens);
     Some(query)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::message::{Origin, Text};
-use context_core::{Message, Part};
+use context_core::{Message, Messages, Part};
 
 /// The place of recalled memories in the requests of a turn. The stored history never has them: a
 /// runtime puts them into the prepared request only, and into all requests of the turn in the same
@@ -61,7 +61,7 @@ impl RecallPlace {
         self,
         recall: &Arc<Message>,
         request: usize,
-        messages: &mut Vec<Arc<Message>>,
+        messages: &mut Messages,
         system: &mut Vec<Text>,
     ) -> Option<usize> {
         if self.is_message() {
@@ -73,10 +73,10 @@ impl RecallPlace {
         let text = Text { text, metadata: Origin::Recall.to_metadata() };
         if self == Self::System {
             system.push(text);
-        } else {
-            let mut with_recall = (*messages[request]).clone();
+        } else if let Some(asked) = messages.get(request) {
+            let mut with_recall = Message::clone(asked);
             with_recall.parts.push(Part::Text(text));
-            messages[request] = Arc::new(with_recall);
+            messages.replace(request, Arc::new(with_recall));
         }
         None
     }

@@ -5,14 +5,14 @@ use std::sync::{Arc, LazyLock};
 use context_codec_kit::normalize::{HistoryRules, normalize};
 
 use context_core::model::Unanswered;
-use context_core::{Diagnostic, Message};
+use context_core::{Diagnostic, Message, Messages, Role};
 
 use super::index::HistoryIndex;
 
 /// A history that every provider's codec accepts, and the diagnostics of the repair.
 #[derive(Debug)]
 pub(super) struct Repaired {
-    pub(super) messages: Vec<Arc<Message>>,
+    pub(super) messages: Messages,
     pub(super) diagnostics: Vec<Diagnostic>,
     /// For each message the position of the one it was made from. `None` if nothing changed.
     origins: Option<Vec<usize>>,
@@ -35,22 +35,22 @@ impl Repaired {
     /// Returns the new position of the user message that was at a position before.
     pub(super) fn position(&self, before: usize) -> Option<usize> {
         let Some(origins) = &self.origins else { return Some(before) };
-        let role = |at: &usize| self.messages[*at].role == context_core::Role::User;
+        let role = |at: &usize| self.messages[*at].role == Role::User;
         (0..origins.len()).rev().filter(|at| origins[*at] == before).find(role)
     }
 }
 
 /// Repairs a history that the index covers. Messages that needed no repair need none after others
 /// are appended, unless these refer to them.
-pub(super) fn repair(index: &mut HistoryIndex, messages: Vec<Arc<Message>>) -> Repaired {
+pub(super) fn repair(index: &mut HistoryIndex, messages: Messages) -> Repaired {
     static OPENING: LazyLock<Arc<Message>> =
         LazyLock::new(|| Arc::new(Message::from(HistoryRules::OPENING)));
 
     let valid = index.valid(&messages);
-    if valid > 0 {
-        // One user message stands in for the valid part, which is enough for the rules: a
-        // conversation has begun.
-        let tail = std::iter::once(&*OPENING).chain(&messages[valid..]).map(Arc::clone);
+    let has_begun = messages.range(..valid).any(|message| message.role != Role::System);
+    if has_begun {
+        // One user message stands in for the valid part, which is enough for the rules.
+        let tail = std::iter::once(&*OPENING).chain(messages.range(valid..)).map(Arc::clone);
         let tail: Vec<_> = tail.collect();
         let normal = normalize(&tail, &HistoryRules::new(), Unanswered::Answer, false);
         if normal.diagnostics.is_empty() && normal.messages.len() == tail.len() {
@@ -66,5 +66,5 @@ pub(super) fn repair(index: &mut HistoryIndex, messages: Vec<Arc<Message>>) -> R
     }
     let origins = (0..normal.messages.len()).map(|at| normal.origin(at)).collect();
     let diagnostics = normal.diagnostics;
-    Repaired { messages: normal.messages.into_owned(), diagnostics, origins: Some(origins) }
+    Repaired { messages: normal.messages.into_owned().into(), diagnostics, origins: Some(origins) }
 }

@@ -148,7 +148,7 @@ impl DefaultContextRuntime {
         let mut session = lock(&session);
         let model = session.sent.as_ref().map(|sent| sent.model.clone());
         let counter = self.counters.of(&self.parts, model.as_deref()).calibrated();
-        let accepted = session.cuts.accept(messages, (task, answer), &**policy, &counter);
+        let accepted = session.cuts.accept(&messages.into(), (task, answer), &**policy, &counter);
         if let Err(error) = &accepted
             && !matches!(error, SummaryError::NotAsked | SummaryError::Stale)
         {
@@ -206,13 +206,13 @@ impl ContextRuntime for DefaultContextRuntime {
         self.parts.check_chat("prepare_for_model", &input.turn.chat)?;
         let (turn, cancel) = (input.turn.clone(), input.cancel.clone());
         let preparing = async {
-            let context =
+            let prepared =
                 prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await?;
             // Told without the lock of the session.
-            for plan in context.plans.iter().filter(|plan| plan.applied) {
+            for plan in prepared.context.plans.iter().filter(|plan| plan.applied) {
                 self.parts.observers.on_event(&turn, &TurnEvent::Cut { plan });
             }
-            media::shown(&self.parts, context, &turn.chat, &cancel).await
+            media::shown(&self.parts, prepared, &turn.chat, &cancel).await
         };
         preparing.instrument(trace::prepare(&turn.chat)).await
     }

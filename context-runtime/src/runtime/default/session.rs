@@ -7,7 +7,7 @@ use std::time::Duration;
 use context_core::message::MessageHash;
 use context_core::model::{Budget, TokenCount};
 use context_core::runtime::Breakdown;
-use context_core::{ChatRef, Message, Timestamp};
+use context_core::{ChatRef, Messages, Timestamp};
 
 use super::cuts::Cuts;
 use super::fingerprint::{ChainHash, PrefixFingerprint};
@@ -27,7 +27,7 @@ pub(super) struct Session {
     /// Texts for the media that the model does not read.
     pub(super) placeholders: Placeholders,
     /// The part of the history that was captured.
-    pub(super) captured: Option<PrefixFingerprint>,
+    pub(super) captured: PrefixFingerprint,
     /// The tokens of what precedes the history, as long as it is unchanged.
     pub(super) static_tokens: Option<StaticTokens>,
     pub(super) recent_calls: RecentCalls,
@@ -39,16 +39,25 @@ pub(super) struct Session {
 impl Session {
     /// Returns the prefix fingerprint of a history. The part that the session has seen is not
     /// hashed again.
-    pub(super) fn fingerprint(&self, messages: &[Arc<Message>]) -> PrefixFingerprint {
+    pub(super) fn fingerprint(&self, messages: &Messages) -> PrefixFingerprint {
+        let mut fingerprint = PrefixFingerprint::default();
+        fingerprint.follow(messages, self.known_in(messages));
+        fingerprint
+    }
+
+    /// Records a history as captured.
+    pub(super) fn capture(&mut self, messages: &Messages) {
+        self.captured.follow(messages, self.known_in(messages));
+    }
+
+    /// Returns how many leading messages of a history the session has seen, and their hash.
+    fn known_in(&self, messages: &Messages) -> (usize, ChainHash) {
         let cut = self.cuts.covered().and_then(|covered| covered.known_in(messages));
-        let captured = self.captured.as_ref().and_then(|captured| captured.known_in(messages));
-        let known = [cut, captured].into_iter().flatten();
-        let most =
-            known.fold(
-                self.index.known_in(messages),
-                |most, known| if known.0 > most.0 { known } else { most },
-            );
-        PrefixFingerprint::of(messages, most)
+        let known = [cut, self.captured.known_in(messages)].into_iter().flatten();
+        known.fold(
+            self.index.known_in(messages),
+            |most, known| if known.0 > most.0 { known } else { most },
+        )
     }
 }
 

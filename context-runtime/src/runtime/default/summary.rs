@@ -42,7 +42,7 @@ pub(super) fn at_provider(
     let compaction = task.provider.clone()?;
     let mut request = context.request.clone();
     request.model.as_ref()?;
-    request.messages.truncate(end);
+    request.messages = request.messages.prefix(end);
     let budget = context.budget?;
     let messages = counter.count_messages(&request.messages).tokens();
     let total = context.breakdown.outside().tokens().saturating_add(messages);

@@ -182,7 +182,7 @@ impl Chat {
     }
 
     fn sent(&self) -> Vec<Arc<Message>> {
-        self.model.asked().pop().unwrap().messages
+        self.model.asked().pop().unwrap().messages.into()
     }
 }
 

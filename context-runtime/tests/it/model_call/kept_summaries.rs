@@ -77,7 +77,7 @@ async fn turn(
     chat.compact(&shown, compacted, call.plans()).await.unwrap().unwrap();
     chat.set([Fragment::from(answer.message)]);
     let _saved = chat.save().await.unwrap();
-    (model.asked()[0].messages.clone(), summaries)
+    (model.asked()[0].messages.to_vec(), summaries)
 }
 
 /// Returns the policy of each compaction, and whether it reports how many tokens it saved.

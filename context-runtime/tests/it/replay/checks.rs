@@ -52,7 +52,7 @@ pub(super) fn check(
 pub(super) fn remembered(context: &ModelContext) -> PreviousRequest {
     PreviousRequest {
         hash: context.prefix.hash.clone(),
-        messages: context.request.messages.clone(),
+        messages: context.request.messages.to_vec(),
     }
 }
 

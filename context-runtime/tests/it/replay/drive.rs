@@ -140,7 +140,8 @@ impl<'a> Drive<'a> {
                     history,
                     Message::clone(&message),
                 );
-                self.history = self.runtime.apply_tool_results(input).await.unwrap().messages;
+                let output = self.runtime.apply_tool_results(input).await.unwrap();
+                self.history = output.messages.into();
             } else {
                 self.history.push(message);
             }
@@ -196,7 +197,7 @@ impl<'a> Drive<'a> {
         assert_ne!(answer.stop, Some(StopReason::Length), "{}: an answer does not fit", self.name);
         self.said += self.counter.count_message(&answer.message).tokens();
         if let Some(compacted) = compacted {
-            self.history = compacted.messages;
+            self.history = compacted.messages.into();
         }
         self.history.push(answer.message.into());
         self.answered += 1;

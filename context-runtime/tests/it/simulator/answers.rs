@@ -89,7 +89,7 @@ proptest! {
                         (served.input, served.output), "{}", name);
                 }
             }
-            let mut history = asked.messages.clone();
+            let mut history = asked.messages.to_vec();
             history.push(answers[1].message.clone().into());
             let calls = answers[1].message.parts.iter().filter_map(|part| match part {
                 Part::ToolCall(call) => Some(Part::tool_result(call.id.as_str(), "done")),

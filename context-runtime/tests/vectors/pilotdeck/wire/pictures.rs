@@ -18,8 +18,10 @@ const PIXEL: &str =
 /// Replaces each placeholder text by an image, and returns these texts.
 pub(super) fn develop(request: &mut ModelRequest) -> Vec<String> {
     let mut replaced = Vec::new();
-    for message in &mut request.messages {
-        develop_parts(&mut Arc::<Message>::make_mut(message).parts, &mut replaced);
+    for (at, message) in request.messages.clone().iter().enumerate() {
+        let mut developed = Message::clone(message);
+        develop_parts(&mut developed.parts, &mut replaced);
+        request.messages.replace(at, Arc::new(developed));
     }
     replaced
 }
