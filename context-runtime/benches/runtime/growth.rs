@@ -10,13 +10,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_runtime::memory::{CapturedTurn, RecallQuery, Recalled};
+use context_runtime::memory::{CapturedTurn, MemoryProvider, RecallQuery, Recalled};
 use context_runtime::model::{Answer, LanguageModel, ModelError, ModelRequest};
 use context_runtime::store::{Chain, MemoriesForgotten, MemoryForget, Node};
 use context_runtime::{
     AgentChat, Agents, CancelSignal, CaptureTurnInput, ContextEngine, ContextRuntime,
-    DefaultContextRuntime, Fragment, FunctionTool, MemoryProvider, Message, Messages, Part,
-    PrepareInput, Result, Role, Timestamp, ToolCall, ToolFunction, ToolResultInput,
+    DefaultContextRuntime, Fragment, FunctionTool, Message, Messages, Part, PrepareInput, Result,
+    Role, Timestamp, ToolCall, ToolFunction, ToolResultInput,
 };
 
 use crate::board::{Board, Row};

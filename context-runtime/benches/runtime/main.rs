@@ -61,7 +61,7 @@ fn main() {
     // measurement.
     drop(black_box(vec![1u8; 24 << 20]));
     let options = Options::read(HELP, 11, &PARTS);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let missed = runtime.block_on(measure(&options));
     if missed && options.check {
         std::process::exit(1);
