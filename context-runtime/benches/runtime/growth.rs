@@ -77,9 +77,9 @@ struct Talk {
 impl Talk {
     async fn seen(size: usize) -> Self {
         let runtime = DefaultContextRuntime::builder().memory(Nothing).build().unwrap();
-        let messages = Messages::from(history(size));
-        let nodes = messages.iter().enumerate().map(|(at, message)| node(at, Arc::clone(message)));
-        let nodes = Chain::from_nodes(0, nodes);
+        let nodes = history(size).into_iter().enumerate();
+        let nodes = Chain::from_nodes(0, nodes.map(|(at, message)| node(at, message)));
+        let messages = nodes.messages();
         let talk = Self { runtime, nodes, messages, next: size };
         drop(talk.runtime.prepare_for_model(talk.input()).await.unwrap());
         talk

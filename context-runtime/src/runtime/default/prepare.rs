@@ -268,12 +268,7 @@ fn finish(
 
 /// Returns what the provider clears of a request with this history and so many tokens outside of
 /// it.
-fn clear(
-    call: &Call<'_>,
-    session: &mut Session,
-    messages: &[Arc<Message>],
-    outside: u64,
-) -> Cleared {
+fn clear(call: &Call<'_>, session: &mut Session, messages: &Messages, outside: u64) -> Cleared {
     let Some(clearing) = &call.parts.clearing else { return Cleared::default() };
     let calibration = call.counting.calibration;
     let history = calibration.apply(session.index.tokens(session.index.len())).tokens();
