@@ -126,8 +126,9 @@ impl Services {
     /// Provides what is needed: takes the servers of the environment, starts installed ones, and
     /// installs missing ones if that is allowed unasked.
     ///
-    /// A server that is still missing is an error if `required`, `CI` or `CONTEXT_REQUIRE_SERVICES`
-    /// is set. Otherwise [`missing`](Self::missing) describes it.
+    /// A server that is still missing is an error if `required` is set, or if `CI` or
+    /// `CONTEXT_REQUIRE_SERVICES` is and it does not come from PyPI. Otherwise
+    /// [`missing`](Self::missing) describes it.
     pub(crate) fn start(needs: &BTreeSet<Need>, required: bool) -> Result<Self> {
         let wanted: Vec<Server> =
             needs.iter().flat_map(|need| Server::of(*need)).copied().collect();
@@ -145,8 +146,16 @@ impl Services {
         if wants_browser && !Program::Chromium.is_there() {
             absent.push(Program::Chromium);
         }
-        if !absent.is_empty() && (required || promised()) {
-            bail!("there is no {}; run {}", names(&absent), install::hint(&absent));
+        let needed: Vec<_> = match required {
+            true => absent.clone(),
+            // A machine that has no way to PyPI can still run all the other tests.
+            false if promised() => {
+                absent.iter().copied().filter(|program| *program != Program::Moto).collect()
+            }
+            false => Vec::new(),
+        };
+        if !needed.is_empty() {
+            bail!("there is no {}; run {}", names(&needed), install::hint(&needed));
         }
         let missing = (!absent.is_empty()).then(|| missing(&absent));
         let own: Vec<_> =

@@ -145,7 +145,7 @@ fn truncated(given: &[Arc<Message>], ratio: f64) -> MessageList {
 
 pub(super) fn applied(given: &[Arc<Message>], proposal: Proposal) -> MessageList {
     let left = proposal.into_plan().and_then(|plan| plan.apply(given).ok());
-    left.map_or_else(|| given.to_vec(), |left| left.messages)
+    left.map_or_else(|| given.to_vec(), |left| left.messages.to_vec())
 }
 
 /// Returns the history as it is sent to a provider where the assistant may not come last.
