@@ -3,22 +3,23 @@
 //!
 //! A record is a message, often of many sentences, of which one is the answer. The score therefore
 //! combines the BM25 of the record with the score of its best sentence, which is higher if the
-//! sentence has what the question asks for: an amount, a time, a name. The named speaker,
-//! neighbouring records, the time of the record, and abbreviated names add to the score. With
-//! vectors, the orders by words and by meaning are fused by rank. This module reads no store and
-//! calls no model.
-//!
-//! Without vectors there is no matching by meaning: `physician` does not find `doctor`.
+//! sentence has what the question asks for: an amount, a time, a name. A word of the question also
+//! matches, with less weight, by words that are related to it. Who speaks and whether of
+//! themselves, the records beside it, the time of the record, and abbreviated names add to the
+//! score; a record that asks counts less. With vectors, the orders by words and by meaning are
+//! fused by rank. This module reads no store and calls no model.
 
 mod cues;
 mod diverse;
 mod fuse;
 mod question;
+mod related;
 mod score;
 mod sentences;
+mod text;
 mod times;
 
 pub(crate) use diverse::distinct;
 pub(crate) use fuse::fuse;
 pub(crate) use question::Question;
-pub(crate) use score::{Candidate, score};
+pub(crate) use score::{Candidate, Scorer};

@@ -1,6 +1,6 @@
 //! Recall of episodes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::message::is_blank;
@@ -16,7 +16,7 @@ use context_core::{CancelSignal, Diagnostic, Result};
 use super::answer_cache::Answer;
 use super::{EPISODE, Episodic};
 use crate::cost;
-use crate::rank::{Candidate, Question, distinct, fuse, score};
+use crate::rank::{Candidate, Question, Scorer, distinct, fuse};
 use crate::review::RecallFilter;
 
 const OPERATION: &str = "recall";
@@ -30,6 +30,13 @@ const FILTERED_CANDIDATES: usize = limits::MAX_PAGE;
 
 /// The number of best candidates whose neighbouring records are read.
 const WITH_NEIGHBOURS: usize = 24;
+
+/// The number of neighbouring records before and behind each.
+const NEIGHBOURS: usize = 2;
+
+/// The largest memory, in records, that is also searched for related words. In a larger one the
+/// question's own words find more records than can be read.
+const RELATED_UP_TO: u64 = 100_000;
 
 /// The longest part of a question that is used, in bytes from its end, where the request usually
 /// is.
@@ -90,15 +97,26 @@ async fn answer(
     find.vector = vector;
     let found = store.find_memories(&find).await?;
     cancel.check(OPERATION)?;
-    let takes = |candidate: &Candidate| filter.takes(&candidate.hit.stored.record);
-    let mut candidates: Vec<Candidate> = found.hits.into_iter().map(Candidate::new).collect();
-    if !filter.takes_all() {
-        candidates.retain(takes);
-        keep_best(&mut candidates);
+    let mut candidates = taken(found.hits, filter);
+    let mut related = None;
+    find.words = question.related();
+    find.vector = None;
+    if found.bm25.texts <= RELATED_UP_TO && !find.words.is_empty() {
+        let found = store.find_memories(&find).await?;
+        cancel.check(OPERATION)?;
+        let known: HashSet<u64> =
+            candidates.iter().map(|candidate| candidate.hit.stored.place).collect();
+        let mut others = taken(found.hits, filter);
+        others.retain(|other| !known.contains(&other.hit.stored.place));
+        candidates.append(&mut others);
+        related = Some(found.bm25);
     }
+    let scorer = Scorer::new(&question, &found.bm25, related.as_ref(), &candidates);
+    scorer.score(&mut candidates);
+    fuse(&mut candidates);
     read_beside(store, &mut candidates).await?;
-    candidates.retain(takes);
-    score(&question, &found.bm25, &mut candidates);
+    candidates.retain(|candidate| filter.takes(&candidate.hit.stored.record));
+    scorer.score(&mut candidates);
     candidates.retain(|candidate| candidate.fits || candidate.hit.similarity.is_some());
     fuse(&mut candidates);
     // Some of the memories may be in the current conversation and are dropped later.
@@ -106,6 +124,16 @@ async fn answer(
     let kept = distinct(candidates, most);
     let versions = kept.iter().map(|candidate| candidate.hit.stored.version).collect();
     Ok(Answer { memories: kept.into_iter().map(remembered).collect(), versions })
+}
+
+/// Returns the records that may be shown as candidates, as many as are scored without a filter.
+fn taken(hits: Vec<MemoryHit>, filter: &RecallFilter) -> Vec<Candidate> {
+    let mut candidates: Vec<Candidate> = hits.into_iter().map(Candidate::new).collect();
+    if !filter.takes_all() {
+        candidates.retain(|candidate| filter.takes(&candidate.hit.stored.record));
+        keep_best(&mut candidates);
+    }
+    candidates
 }
 
 /// Keeps as many of the best records, by words and by meaning each, as are scored without a filter.
@@ -154,8 +182,9 @@ async fn vector(
     vector
 }
 
-/// Reads the records next to the best candidates, scope by scope. A record that follows a candidate
-/// becomes a candidate too: it may be the answer to a question without sharing a word with it.
+/// Reads the records next to the best candidates, scope by scope. The records that follow a
+/// candidate become candidates too: they may be the answer to a question without sharing a word
+/// with it.
 async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut Vec<Candidate>) -> Result<()> {
     let mut by_scope: HashMap<MemoryScope, Vec<usize>> = HashMap::new();
     for (at, candidate) in candidates.iter().enumerate().take(WITH_NEIGHBOURS) {
@@ -164,7 +193,7 @@ async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut Vec<Candida
     for (scope, places) in by_scope {
         let ids: Vec<MemoryId> =
             places.iter().map(|at| candidates[*at].hit.stored.record.id.clone()).collect();
-        let beside: Vec<Vec<StoredMemory>> = store.memory_neighbours(&scope, &ids, 1).await?;
+        let beside = store.memory_neighbours(&scope, &ids, NEIGHBOURS).await?;
         for (at, beside) in places.into_iter().zip(beside) {
             candidates[at].beside = beside;
         }
@@ -174,16 +203,20 @@ async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut Vec<Candida
         .enumerate()
         .map(|(at, candidate)| (candidate.hit.stored.place, at))
         .collect();
-    for at in 0..candidates.len() {
-        let own = candidates[at].hit.stored.clone();
-        let behind = candidates[at].beside.iter().find(|stored| stored.place > own.place).cloned();
-        let Some(behind) = behind else { continue };
-        let place = *known.entry(behind.place).or_insert_with(|| {
-            candidates.push(Candidate::new(MemoryHit::new(behind, 0.0, None)));
-            candidates.len() - 1
-        });
-        if candidates[place].beside.is_empty() {
-            candidates[place].beside.push(own);
+    for at in 0..candidates.len().min(WITH_NEIGHBOURS) {
+        // What is known of the records around it, in order.
+        let mut around: Vec<StoredMemory> = candidates[at].before().rev().cloned().collect();
+        around.push(candidates[at].hit.stored.clone());
+        let behind: Vec<StoredMemory> = candidates[at].behind().cloned().collect();
+        for next in behind {
+            let place = *known.entry(next.place).or_insert_with(|| {
+                candidates.push(Candidate::new(MemoryHit::new(next.clone(), 0.0, None)));
+                candidates.len() - 1
+            });
+            if candidates[place].beside.is_empty() {
+                candidates[place].beside.clone_from(&around);
+            }
+            around.push(next);
         }
     }
     Ok(())

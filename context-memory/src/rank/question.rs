@@ -8,6 +8,7 @@ use context_core::base::limits;
 use context_store_kit::search;
 
 use super::cues::{self, Cue};
+use super::related::related;
 use super::times::{self, Span};
 use crate::words;
 
@@ -27,6 +28,10 @@ pub(crate) struct Question {
     pub(crate) words: Vec<String>,
     /// The position of each word in `words`.
     pub(super) places: HashMap<String, usize>,
+    /// Words that are related to them, without abbreviations and the words themselves.
+    pub(super) related: Vec<Related>,
+    /// The position of each related word in `related`.
+    pub(super) related_places: HashMap<String, usize>,
     /// Pairs of consecutive words.
     pub(super) pairs: Vec<(usize, usize)>,
     pub(super) cues: Vec<Cue>,
@@ -39,6 +44,17 @@ pub(crate) struct Question {
     folded_words: Vec<String>,
     /// Whether the question asks for the current state.
     pub(super) asks_for_newest: bool,
+    /// Whether the user asks about themselves.
+    pub(super) asks_of_self: bool,
+}
+
+/// A word that is related to words of a question.
+#[derive(Debug)]
+pub(super) struct Related {
+    /// The index word.
+    word: String,
+    /// The positions of the words that it is related to, each with its weight.
+    pub(super) of: Vec<(usize, f64)>,
 }
 
 impl Question {
@@ -51,6 +67,12 @@ impl Question {
         wanted.extend(short.into_iter().take(SHORT_NAMES).cloned());
         wanted.truncate(limits::MAX_MEMORY_TERMS);
         wanted
+    }
+
+    /// Returns the related words to search for. Each adds to the score of the words that it is
+    /// related to.
+    pub(crate) fn related(&self) -> Vec<String> {
+        self.related.iter().map(|related| related.word.clone()).collect()
     }
 
     /// Parses a question. `asked_at` is the time of the question.
@@ -90,7 +112,17 @@ impl Question {
                 "now" | "current" | "currently" | "latest" | "recent" | "recently" | "still"
             )
         });
+        let asks_of_self = folded_words.iter().any(|word| is_first_person(word))
+            && !folded_words.windows(2).any(|pair| {
+                pair[1] == "you" && matches!(pair[0].as_str(), "did" | "had" | "have" | "were")
+            });
+        let related = all_related(&kept, &places);
+        let related_places =
+            related.iter().enumerate().map(|(at, related)| (related.word.clone(), at)).collect();
         Self {
+            related,
+            related_places,
+            asks_of_self,
             pairs,
             cues: cues::asked(text),
             short,
@@ -108,6 +140,39 @@ impl Question {
         search::words(speaker)
             .any(|word| word.folded.len() > 1 && self.folded_words.contains(&word.folded))
     }
+}
+
+/// Returns the words that are related to the words of a question, as many as may be searched. All
+/// words get an equal share.
+fn all_related(words: &[String], places: &HashMap<String, usize>) -> Vec<Related> {
+    let mut each: Vec<_> = words.iter().map(|word| related(word).into_iter()).collect();
+    let mut found: Vec<Related> = Vec::new();
+    let mut more = true;
+    while more {
+        more = false;
+        for (place, related) in each.iter_mut().enumerate() {
+            let Some((word, weight)) = related.find(|(word, _)| !places.contains_key(word)) else {
+                continue;
+            };
+            more = true;
+            match found.iter().position(|known| known.word == word) {
+                Some(known) => found[known].of.push((place, weight)),
+                None if found.len() == limits::MAX_MEMORY_TERMS => return found,
+                None => found.push(Related { word, of: vec![(place, weight)] }),
+            }
+        }
+    }
+    found
+}
+
+/// Returns whether a folded word is one that speakers use for themselves.
+pub(super) fn is_first_person(word: &str) -> bool {
+    matches!(word, "i" | "me" | "mine" | "my" | "myself" | "our" | "ours" | "us" | "we")
+}
+
+/// Returns whether a speaker is a role rather than a name.
+pub(super) fn is_role(speaker: &str) -> bool {
+    matches!(speaker, "user" | "assistant" | "system" | "tool")
 }
 
 /// Returns the initials of all runs of two to four words, with their positions: `emergency room`

@@ -118,3 +118,52 @@ async fn when_it_was_said_counts_if_one_asks() {
         assert_eq!(at, Some(expected), "{question}");
     }
 }
+
+#[test]
+fn another_word_for_the_same_thing_is_found() {
+    let said = ["My guitar needs strings.", "It rained.", "I met her at the cinema."];
+    first(&said, "Which instrument is it?", said[0]);
+    let said = ["We took in a kitten from the shelter.", "It rained.", "We walked for long."];
+    first(&said, "What pet was adopted?", said[0]);
+    // The question's own word is worth more.
+    let said = ["The physician was late.", "The doctor was late."];
+    first(&said, "Who saw the doctor?", said[1]);
+}
+
+#[test]
+fn who_asks_about_themselves_said_it_themselves() {
+    // The texts are alternately by user and assistant.
+    let said = ["My sister plays chess.", "A sister plays chess."];
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let found = runtime.block_on(async {
+        let memory = episodic();
+        memory.capture(&turn(&ada("s"), 0, &said), &never()).await.unwrap();
+        let query = RecallQuery::new(ada("t"), "Does my sister play chess?");
+        memory.recall(&query, &never()).await.unwrap().memories.remove(0).text
+    });
+    assert_eq!(found, said[0]);
+}
+
+#[test]
+fn who_tells_answers_rather_than_who_asks() {
+    let said = ["Did the harbour festival take place?", "The harbour festival took place."];
+    first(&said, "What about the harbour festival?", said[1]);
+}
+
+#[tokio::test]
+async fn a_speaker_goes_on_after_the_other_ones_turn() {
+    let memory = episodic();
+    let said = [
+        "I joined a choir in the old fire station.",
+        "Good for you!",
+        "We perform on the tenth of December.",
+        "The weather is bad.",
+        "It is.",
+        "Then let us stay in.",
+    ];
+    memory.capture(&turn(&ada("s"), 0, &said), &never()).await.unwrap();
+    let query = RecallQuery::new(ada("t"), "Where is the choir?");
+    let recalled = memory.recall(&query, &never()).await.unwrap();
+    let texts: Vec<_> = recalled.memories.iter().map(|memory| memory.text.as_str()).collect();
+    assert_eq!(texts[..2], [said[0], said[2]], "{texts:?}");
+}
