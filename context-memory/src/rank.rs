@@ -6,8 +6,8 @@
 //! sentence has what the question asks for: an amount, a time, a name. A word of the question also
 //! matches, with less weight, by words that are related to it. Who speaks and whether of
 //! themselves, the records beside it, the time of the record, and abbreviated names add to the
-//! score; a record that asks counts less. With vectors, the orders by words and by meaning are
-//! fused by rank. This module reads no store and calls no model.
+//! score; a record that asks counts less. Vectors add how near they are. This module reads no store
+//! and calls no model.
 
 mod cues;
 mod diverse;

@@ -5,6 +5,7 @@
 mod chain;
 mod conforms;
 mod episodes;
+mod fused;
 mod kit;
 mod queue;
 mod ranking;
