@@ -2,8 +2,10 @@
 //! up to a million records.
 //!
 //! Quality is measured on external conversations: the memory scenarios of BFCL among the test data,
-//! and, with `--locomo FOLDER`, dialogues in the format of LoCoMo. The baseline is BM25 over the
-//! same turns in the same run. No network, no vectors.
+//! and, with `--locomo FOLDER`, dialogues in the format of LoCoMo. The dialogues of the tests of
+//! `context-memory`, which were written for this project, are measured, too. Each dialogue and each
+//! category of questions has a row. The baseline is BM25 over the same turns in the same run. No
+//! network, no vectors.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,14 +20,14 @@ mod locomo;
 mod quality;
 mod scale;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
 Measures whether memories come back, and what a recall costs.
 
 Usage: cargo xtask bench memory [--json] [--check] [--only PART] [--locomo FOLDER] [--records N] [--misses]
 
-  --only PART      bfcl, locomo, scale; may be repeated
+  --only PART      bfcl, written, locomo, scale; may be repeated
   --locomo FOLDER  dialogues in the form of LoCoMo: all JSON files of a folder
   --records N      the largest memory of `scale` (default 1,000,000)
   --misses         shows the questions whose answer is not the first, with what is
@@ -97,6 +99,17 @@ fn main() {
                 )));
             }
             Err(said) => println!("bfcl: left out, {said}"),
+        }
+    }
+    if options.wants("written") {
+        let folder =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../context-memory/tests/recall/dialogues");
+        match locomo::read(Path::new(folder)) {
+            Ok(dialogues) => {
+                let measured = quality::measure("written", &dialogues, &quality::WRITTEN, &options);
+                missed.extend(runtime.block_on(measured));
+            }
+            Err(said) => println!("written: left out, {said}"),
         }
     }
     if options.wants("locomo") {

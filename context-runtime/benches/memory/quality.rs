@@ -1,6 +1,6 @@
 //! The recall of turns that contain the answer: how often, and at which rank.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ pub(crate) struct Target {
 }
 
 pub(crate) const BFCL: Target = Target { at: &[1, 5, 10], above: (1, 0.08) };
+pub(crate) const WRITTEN: Target = Target { at: &[1, 5, 10, 20], above: (5, 0.25) };
 pub(crate) const LOCOMO: Target = Target { at: &[1, 5, 10, 20], above: (5, 0.10) };
 
 /// The ranks of the evidence among the recalled turns, for many questions.
@@ -45,16 +46,17 @@ impl EvidenceRanks {
     }
 }
 
+/// A number as `--json` prints it.
 #[derive(Serialize)]
 struct Line<'a> {
     area: &'static str,
-    data: &'a str,
-    category: &'a str,
-    questions: usize,
-    recall: BTreeMap<usize, f64>,
-    baseline_recall: BTreeMap<usize, f64>,
-    mrr: f64,
-    baseline_mrr: f64,
+    /// `all`, a category, or a dialogue.
+    case: &'a str,
+    dataset: &'a str,
+    metric: String,
+    value: f64,
+    baseline: f64,
+    target: Option<f64>,
 }
 
 /// Asks every question of every dialogue, and reports which targets were missed.
@@ -113,9 +115,11 @@ pub(crate) async fn measure(
                 );
                 println!("    first:  {}", ids.first().and_then(of).unwrap_or_default());
             }
-            for category in ["all", question.category.as_str()] {
-                ours.entry(category.to_owned()).or_default().0.push(found);
-                baseline.entry(category.to_owned()).or_default().0.push(plainly);
+            // A dialogue is a fold: nothing was decided by its questions alone.
+            let cases = ["all", question.category.as_str(), dialogue.name.as_str()];
+            for case in cases.into_iter().collect::<BTreeSet<_>>() {
+                ours.entry(case.to_owned()).or_default().0.push(found);
+                baseline.entry(case.to_owned()).or_default().0.push(plainly);
             }
         }
     }
@@ -171,33 +175,28 @@ fn show(
             target.at.iter().map(|at| format!("{:>16}", format!("recall@{at}"))).collect();
         println!("{:<24} {:>5} {heads} {:>16}    (ours / BM25)", data, "n", "MRR");
     }
-    for (category, places) in ours {
-        let plain = &baseline[category];
+    for (case, places) in ours {
+        let plain = &baseline[case];
         if options.json {
-            let at = |places: &EvidenceRanks| {
-                target.at.iter().map(|at| (*at, places.recall(*at))).collect()
+            let metric = |at: &usize| {
+                let (value, baseline) = (places.recall(*at), plain.recall(*at));
+                let (checked, above) = target.above;
+                let is_checked = case == "all" && *at == checked;
+                let target = is_checked.then_some(baseline + above);
+                (format!("recall@{at}"), value, baseline, target)
             };
-            let line = Line {
-                area: "memory",
-                data,
-                category,
-                questions: places.0.len(),
-                recall: at(places),
-                baseline_recall: at(plain),
-                mrr: places.mrr(),
-                baseline_mrr: plain.mrr(),
-            };
-            println!("{}", serde_json::to_string(&line).unwrap());
+            let mrr = ("MRR".to_owned(), places.mrr(), plain.mrr(), None);
+            for (metric, value, baseline, target) in target.at.iter().map(metric).chain([mrr]) {
+                let (area, dataset) = ("memory", data);
+                let line = Line { area, case, dataset, metric, value, baseline, target };
+                println!("{}", serde_json::to_string(&line).unwrap());
+            }
             continue;
         }
         let both = |ours: f64, plain: f64| format!("{:>16}", format!("{ours:.3} / {plain:.3}"));
         let columns: String =
             target.at.iter().map(|at| both(places.recall(*at), plain.recall(*at))).collect();
-        println!(
-            "{category:<24} {:>5} {columns} {}",
-            places.0.len(),
-            both(places.mrr(), plain.mrr())
-        );
+        println!("{case:<24} {:>5} {columns} {}", places.0.len(), both(places.mrr(), plain.mrr()));
     }
 }
 
