@@ -1,5 +1,7 @@
 //! The score of a record.
 
+use std::collections::HashMap;
+
 use context_core::memory::StoredMemory;
 use context_core::store::{Bm25, MemoryHit};
 
@@ -99,10 +101,15 @@ impl<'a> Scorer<'a> {
         let named = candidates.iter().any(|candidate| is_named(question, candidate));
         let newest = if question.asks_for_newest { NEWEST_IF_ASKED } else { NEWEST };
         let (oldest, span) = lifetime(candidates);
+        // Most records beside a candidate are candidates, too.
+        let known = candidates
+            .iter()
+            .filter_map(|candidate| candidate.own.map(|own| (candidate.hit.stored.place, own)));
+        let mut known: HashMap<u64, TextScores> = known.collect();
         for candidate in candidates {
-            let Some(own) = &candidate.own else { continue };
+            let Some(own) = candidate.own else { continue };
             let record = &candidate.hit.stored.record;
-            let mut score = best.share(own) + PAIR * own.pairs;
+            let mut score = best.share(&own) + PAIR * own.pairs;
             let is_speaker =
                 if named { is_named(question, candidate) } else { is_self(question, candidate) };
             if is_speaker {
@@ -111,7 +118,7 @@ impl<'a> Scorer<'a> {
             score += if own.asks { ASKS } else { 0.0 };
             score += if question.spans.iter().any(|span| span.has(record.at)) { TIME } else { 0.0 };
             score += newest * (record.at.as_micros().saturating_sub(oldest)) as f64 / span;
-            let context = self.context(candidate, &best);
+            let context = self.context(candidate, &best, &mut known);
             score += NEIGHBOUR * context.beside;
             score += SAID_BEFORE * context.said_before;
             score += REPLY * context.asked;
@@ -127,23 +134,31 @@ impl<'a> Scorer<'a> {
         TextScores::of(self.question, &self.weights, text)
     }
 
-    fn context(&self, candidate: &Candidate, best: &Best) -> Context {
+    /// Returns what the records beside a candidate add. Their scores are kept in `known`.
+    fn context(
+        &self,
+        candidate: &Candidate,
+        best: &Best,
+        known: &mut HashMap<u64, TextScores>,
+    ) -> Context {
+        let mut scores_of = |stored: &StoredMemory| {
+            *known.entry(stored.place).or_insert_with(|| self.scores_of(&stored.record.text))
+        };
         let mut context = Context::default();
         let speaker = &candidate.hit.stored.record.speaker;
         let mut before = candidate.before();
         if let Some(last) = before.next() {
-            let scores = self.scores_of(&last.record.text);
+            let scores = scores_of(last);
             context.beside = scores.whole / best.whole;
             if last.record.speaker != *speaker {
                 context.asked = scores.asked / best.sentence;
                 if let Some(own) = before.next().filter(|own| own.record.speaker == *speaker) {
-                    context.said_before = best.share(&self.scores_of(&own.record.text));
+                    context.said_before = best.share(&scores_of(own));
                 }
             }
         }
         if let Some(next) = candidate.behind().next() {
-            let scores = self.scores_of(&next.record.text);
-            context.beside = context.beside.max(scores.whole / best.whole);
+            context.beside = context.beside.max(scores_of(next).whole / best.whole);
         }
         context
     }

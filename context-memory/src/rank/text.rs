@@ -77,7 +77,7 @@ impl<'a> Weights<'a> {
 }
 
 /// The scores of one text.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TextScores {
     /// The BM25 of the whole record.
     pub(super) whole: f64,
