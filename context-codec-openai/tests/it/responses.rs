@@ -395,8 +395,8 @@ fn an_edited_message_is_written_as_it_is_now() {
     let mut request = lifted(
         &json!({"input": [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}]}),
     );
-    request.messages[0] =
-        Message::from("ho").with_metadata(request.messages[0].metadata.clone()).into();
+    let edited = Message::from("ho").with_metadata(request.messages[0].metadata.clone());
+    request.messages = vec![edited.into()].into();
     let back = ResponsesCodec.lower_source(&request);
     assert_eq!(value(&back.body), json!({"input": [user("ho")]}));
     assert_eq!(back.diagnostics.len(), 1);

@@ -89,7 +89,7 @@ async fn what_is_captured_on_one_side_is_recalled_on_the_other() {
 
     let elsewhere = MemoryScope::new("ada").project("p").session("other");
     let mut query = RecallQuery::new(elsewhere, "What is the name of my cat?").max_tokens(1_000);
-    query.recent = vec![Arc::new(Message::from("Hello."))];
+    query.recent = vec![Arc::new(Message::from("Hello."))].into();
     let recalled = memory.recall(&query, &never()).await.unwrap().memories;
     assert_eq!(recalled.len(), 1);
     let found = &recalled[0];

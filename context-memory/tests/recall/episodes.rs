@@ -9,7 +9,7 @@ use context_core::memory::{
     CapturedMessage, CapturedTurn, MemoryForget, MemoryScope, MemorySource, RecallQuery,
 };
 use context_core::store::{Durability, FragmentStore, HistoryStore, StoreInfo};
-use context_core::{ErrorKind, MemoryProvider, Message, Role, Store};
+use context_core::{ErrorKind, MemoryProvider, Message, Messages, Role, Store};
 use context_memory::{Episodic, ScopeLevel};
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
@@ -85,10 +85,10 @@ async fn what_stands_in_the_conversation_is_not_recalled_into_it() {
     let memory = episodic();
     memory.capture(&turn(&ada("s"), 0, &["I live in Lisbon."]), &never()).await.unwrap();
     let mut query = RecallQuery::new(ada("s"), "Where do I live?");
-    query.recent = vec![Arc::new(Message::from("I live in Lisbon."))];
+    query.recent = vec![Arc::new(Message::from("I live in Lisbon."))].into();
     assert!(memory.recall(&query, &never()).await.unwrap().memories.is_empty());
     // The message was compacted away.
-    query.recent.clear();
+    query.recent = Messages::default();
     assert_eq!(memory.recall(&query, &never()).await.unwrap().memories.len(), 1);
 }
 

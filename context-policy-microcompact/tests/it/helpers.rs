@@ -73,7 +73,7 @@ pub(crate) fn plan(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> 
 }
 
 pub(crate) fn left(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> MessageList {
-    plan(policy, messages).apply(messages).unwrap().messages
+    plan(policy, messages).apply(messages).unwrap().messages.to_vec()
 }
 
 /// Returns whether the policy proposes nothing.

@@ -104,7 +104,7 @@ fn between_the_users_words_there_is_one_gap() {
         let view = HistoryView::new(messages, &QuarterCounter).user_words(1_000);
         let plan = Snip::new().plan(&view, &goal(tokens)).into_plan().unwrap();
         assert!(plan.after <= tokens, "{} of {tokens}", plan.after);
-        plan.apply(messages).unwrap().messages
+        plan.apply(messages).unwrap().messages.to_vec()
     };
     let first = snip(&history(turns(12)), 300);
     let mut later = first.clone();

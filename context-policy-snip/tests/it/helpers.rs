@@ -65,7 +65,7 @@ pub(crate) fn left(
     messages: &[Arc<Message>],
     tokens: u64,
 ) -> MessageList {
-    plan(policy, messages, tokens).apply(messages).unwrap().messages
+    plan(policy, messages, tokens).apply(messages).unwrap().messages.to_vec()
 }
 
 /// Returns the first word of each message, the ids of calls and results, or the whole text of a

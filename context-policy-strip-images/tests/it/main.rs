@@ -67,7 +67,7 @@ pub(crate) fn left(
     propose: impl FnOnce(&HistoryView<'_>) -> Proposal,
 ) -> Option<MessageList> {
     let plan = propose(&HistoryView::new(messages, &Bytes)).into_plan()?;
-    Some(plan.apply(messages).expect("a plan fits the history it was made for").messages)
+    Some(plan.apply(messages).expect("a plan fits the history it was made for").messages.to_vec())
 }
 
 /// Returns names of media and texts of a history, in order.

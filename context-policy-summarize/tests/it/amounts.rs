@@ -1,5 +1,7 @@
 //! Amounts that are covered, kept and shown: exact to the token where the goal determines it.
 
+use std::sync::Arc;
+
 use context_conformance::policy::QuarterCounter;
 use context_core::history::{Goal, HistoryView, Proposal};
 use context_core::message::Origin;
@@ -8,12 +10,12 @@ use context_core::{CompactionPolicy, Message};
 use context_policy_summarize::{Summarize, SummaryCheckpoint};
 
 use crate::fixture::{
-    MessageList, WHOLE, accept, assistant, between, call, goal, history, plan, result, says, shown,
-    stand_in, steps, task, user,
+    WHOLE, accept, assistant, between, call, goal, history, plan, result, says, shown, stand_in,
+    steps, task, user,
 };
 
 /// Returns how many of the last messages stay.
-fn stays(policy: &Summarize, messages: &MessageList, goal: &Goal) -> usize {
+fn stays(policy: &Summarize, messages: &[Arc<Message>], goal: &Goal) -> usize {
     messages.len() - task(policy, messages, goal).covers.end
 }
 
@@ -194,7 +196,7 @@ fn runs_show_what_they_cover() {
             .filter(|message| message.tool_calls().next().is_some());
         assert_eq!(covered.count(), parts);
         next += parts;
-        messages = accept(&policy, &messages, &task, &stand_in(&task)).unwrap().messages;
+        messages = accept(&policy, &messages, &task, &stand_in(&task)).unwrap().messages.to_vec();
     }
     assert!(next > 100, "{next} steps");
 }

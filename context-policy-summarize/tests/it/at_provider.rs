@@ -1,5 +1,7 @@
 //! Compactions by the provider: what is asked for, and which answers are taken.
 
+use std::sync::Arc;
+
 use context_conformance::policy::QuarterCounter;
 use context_core::history::{HistoryView, Proposal, SummaryError, SummaryTask};
 use context_core::message::OpaqueBlock;
@@ -10,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{MessageList, WHOLE, goal, history, says, steps};
 
-fn task(policy: &ProviderCompact, messages: &MessageList) -> SummaryTask {
+fn task(policy: &ProviderCompact, messages: &[Arc<Message>]) -> SummaryTask {
     match policy.plan(&HistoryView::new(messages, &QuarterCounter), &goal(10_000)) {
         Proposal::Summary(task) => *task,
         other => panic!("no summary: {other:?}"),

@@ -1,5 +1,7 @@
 //! The checkpoint message.
 
+use std::sync::Arc;
+
 use context_core::message::Origin;
 use context_core::{Message, Part, Role};
 use context_policy_summarize::{CarriedTools, Summarize, SummaryCheckpoint};
@@ -10,7 +12,7 @@ use crate::fixture::{
     MessageList, WHOLE, accept, call, goal, history, result, says, steps, task, user,
 };
 
-fn checkpoint_of(policy: &Summarize, messages: &MessageList, text: &str) -> Message {
+fn checkpoint_of(policy: &Summarize, messages: &[Arc<Message>], text: &str) -> Message {
     let task = task(policy, messages, &goal(10_000));
     Message::clone(&accept(policy, messages, &task, &says(text)).unwrap().messages[0])
 }

@@ -49,12 +49,12 @@ pub(crate) fn steps(request: &str, count: usize, bytes: usize) -> Vec<Message> {
     messages
 }
 
-pub(crate) fn plan(policy: &Summarize, messages: &MessageList, goal: &Goal) -> Proposal {
+pub(crate) fn plan(policy: &Summarize, messages: &[Arc<Message>], goal: &Goal) -> Proposal {
     policy.plan(&HistoryView::new(messages, &QuarterCounter), goal)
 }
 
 /// Returns the summary task, which must be proposed.
-pub(crate) fn task(policy: &Summarize, messages: &MessageList, goal: &Goal) -> SummaryTask {
+pub(crate) fn task(policy: &Summarize, messages: &[Arc<Message>], goal: &Goal) -> SummaryTask {
     match plan(policy, messages, goal) {
         Proposal::Summary(task) => *task,
         other => panic!("no summary: {other:?}"),
@@ -63,7 +63,7 @@ pub(crate) fn task(policy: &Summarize, messages: &MessageList, goal: &Goal) -> S
 
 pub(crate) fn accept(
     policy: &Summarize,
-    messages: &MessageList,
+    messages: &[Arc<Message>],
     task: &SummaryTask,
     answer: &Answer,
 ) -> Result<HistoryRewrite, SummaryError> {
@@ -76,9 +76,9 @@ pub(crate) fn says(text: impl Into<String>) -> Answer {
 }
 
 /// Returns the messages after a summary by [`stand_in`].
-pub(crate) fn compacted(policy: &Summarize, messages: &MessageList, goal: &Goal) -> MessageList {
+pub(crate) fn compacted(policy: &Summarize, messages: &[Arc<Message>], goal: &Goal) -> MessageList {
     let task = task(policy, messages, goal);
-    accept(policy, messages, &task, &stand_in(&task)).unwrap().messages
+    accept(policy, messages, &task, &stand_in(&task)).unwrap().messages.to_vec()
 }
 
 /// Returns the text that the model is shown: the one message of a request.

@@ -20,7 +20,8 @@ fn cut(
     tokens: u64,
 ) -> Option<(Plan, Vec<Arc<Message>>)> {
     let plan = policy.keep_tokens(&HistoryView::new(messages, &Bytes), tokens).into_plan()?;
-    let left = plan.apply(messages).expect("a plan fits the history it was made for").messages;
+    let left =
+        plan.apply(messages).expect("a plan fits the history it was made for").messages.to_vec();
     Some((plan, left))
 }
 

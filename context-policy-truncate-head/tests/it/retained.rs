@@ -116,12 +116,12 @@ fn what_was_left_out_is_said_and_added_up() {
         ]
     });
     let messages = history(turns);
-    let once = left(&messages, |view| truncate_head(view, 0.5)).unwrap().messages;
+    let once = left(&messages, |view| truncate_head(view, 0.5)).unwrap().messages.to_vec();
     let gap = |messages: &[std::sync::Arc<Message>]| messages[1].plain_text().into_owned();
     assert!(once[1].is_synthetic() && once[1].is_gap());
     let gone = messages.len() - (once.len() - 1);
     assert_eq!(gap(&once), format!("[{gone} earlier messages were left out here]"));
-    let twice = left(&once, |view| truncate_head(view, 0.5)).unwrap().messages;
+    let twice = left(&once, |view| truncate_head(view, 0.5)).unwrap().messages.to_vec();
     let gone = messages.len() - (twice.len() - 1);
     assert_eq!(gap(&twice), format!("[{gone} earlier messages were left out here]"));
 }
@@ -240,7 +240,7 @@ fn between_the_users_words_there_is_one_gap() {
         history((0..20).flat_map(|day| [note(day), assistant(&"it was a long walk. ".repeat(20))]));
     let view = HistoryView::new(&messages, &Bytes).user_words(1_000);
     let plan = truncate_head(&view, 0.3).into_plan().unwrap();
-    let kept = plan.apply(&messages).unwrap().messages;
+    let kept = plan.apply(&messages).unwrap().messages.to_vec();
     let gaps: Vec<_> = kept.iter().filter(|message| message.is_gap()).collect();
     assert_eq!(gaps.len(), 1, "{kept:?}");
     let answers = kept.iter().filter(|message| message.role == Role::Assistant).count();

@@ -33,7 +33,7 @@ fn results_of_tools_are_shortened_before_what_the_user_wrote() {
             [Part::tool_result("c1", "log ".repeat(5_000)), Part::tool_result("c0", "short")],
         ),
     ]);
-    let short = left(&messages, |view| truncate_head(view, 0.1)).unwrap().messages;
+    let short = left(&messages, |view| truncate_head(view, 0.1)).unwrap().messages.to_vec();
     assert_eq!(short[..2], messages[..2]);
     let [Part::ToolResult(long), Part::ToolResult(brief)] = &short[2].parts[..] else {
         panic!("two results")
@@ -58,7 +58,7 @@ fn a_shortened_preview_still_says_where_all_of_it_is() {
     };
     spilled.metadata.insert("spilled", serde_json::json!({ "blob": blob }));
     let messages = history([user("why?"), call("c1"), Message::tool([spilled])]);
-    let short = left(&messages, |view| truncate_head(view, 0.2)).unwrap().messages;
+    let short = left(&messages, |view| truncate_head(view, 0.2)).unwrap().messages.to_vec();
     let shown = short[2].tool_results().next().unwrap();
     let [Part::Text(text)] = &shown.output[..] else { panic!("a text") };
     let lines: Vec<_> = text.text.lines().collect();
@@ -73,7 +73,7 @@ fn inputs_of_calls_stay_json_when_nothing_else_helps() {
         Message::new(Role::Assistant, [Part::tool_call("c1", "write", input)]),
         result("c1", "written"),
     ]);
-    let short = left(&messages, |view| truncate_head(view, 0.1)).unwrap().messages;
+    let short = left(&messages, |view| truncate_head(view, 0.1)).unwrap().messages.to_vec();
     let [Part::ToolCall(call)] = &short[1].parts[..] else { panic!("a call") };
     let ToolInput::Json(input) = &call.input else { panic!("JSON") };
     let input: serde_json::Value = input.parse().unwrap();
@@ -95,7 +95,7 @@ fn media_of_a_step_that_must_stay_give_way_to_notes() {
         Role::User,
         [Part::text("compare"), image("a.png"), image("b.png")],
     )]);
-    let short = left(&messages, |view| truncate_head(view, 0.05)).unwrap().messages;
+    let short = left(&messages, |view| truncate_head(view, 0.05)).unwrap().messages.to_vec();
     assert_eq!(short[0].plain_text(), "compare\n[image left out]\n[image left out]");
 }
 
@@ -112,7 +112,8 @@ fn a_goal_that_cannot_be_reached_does_not_cost_everything() {
         assistant(&"you are Ada. ".repeat(50)),
         user("thanks"),
     ]);
-    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 3)).unwrap().messages;
+    let short =
+        left(&messages, |view| TruncateHead::new().keep_tokens(view, 3)).unwrap().messages.to_vec();
     assert_eq!(short.last(), messages.last());
     assert!(HistoryView::new(&short, &Bytes).total() < 200);
 }
@@ -127,8 +128,10 @@ fn a_request_is_not_shortened_while_results_can_be() {
     let request = "why does it fail? ".repeat(20);
     let messages = history([user(&request), call("c1"), result("c1", &"log ".repeat(1_000))]);
     let keep = request.len() as u64 + 120;
-    let short =
-        left(&messages, |view| TruncateHead::new().keep_tokens(view, keep)).unwrap().messages;
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, keep))
+        .unwrap()
+        .messages
+        .to_vec();
     assert_eq!(short[0], messages[0]);
     assert!(HistoryView::new(&short, &Bytes).total() <= keep);
 }
@@ -145,8 +148,10 @@ fn long_texts_become_equally_long_from_both_ends_and_short_ones_stay() {
         Message::new(Role::Tool, parts),
     ]);
     let goal = 900;
-    let short =
-        left(&messages, |view| TruncateHead::new().keep_tokens(view, goal)).unwrap().messages;
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, goal))
+        .unwrap()
+        .messages
+        .to_vec();
     let total = HistoryView::new(&short, &Bytes).total();
     assert!((goal * 9 / 10..=goal).contains(&total), "{total} of {goal}");
     let shown: Vec<String> = short[2].tool_results().map(|result| said(&result.output)).collect();
@@ -164,7 +169,10 @@ fn long_texts_become_equally_long_from_both_ends_and_short_ones_stay() {
 #[test]
 fn what_is_no_longer_than_a_note_is_not_replaced_by_one() {
     let messages = history([user("ten bytes!"), assistant(&"x".repeat(100))]);
-    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 15)).unwrap().messages;
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 15))
+        .unwrap()
+        .messages
+        .to_vec();
     assert_eq!(short[0], messages[0]);
     assert_eq!(short[1].plain_text(), "[left out]");
 }
@@ -194,14 +202,18 @@ fn texts_are_shortened_step_by_step() {
         Message::new(Role::Assistant, [Part::tool_call("c1", "write", input)]),
         result("c1", &"log ".repeat(1_000)),
     ]);
-    let short =
-        left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_200)).unwrap().messages;
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_200))
+        .unwrap()
+        .messages
+        .to_vec();
     assert_eq!(short[..2], messages[..2]);
 
     let messages =
         history([user(&"ask ".repeat(250)), call("c1"), result("c1", &"log ".repeat(250))]);
-    let short =
-        left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_010)).unwrap().messages;
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_010))
+        .unwrap()
+        .messages
+        .to_vec();
     for message in [&short[0], &short[2]] {
         let text = message
             .tool_results()
@@ -219,12 +231,14 @@ fn an_input_is_shortened_once() {
         Message::new(Role::Assistant, [Part::tool_call("c1", "write", input)]),
         result("c1", "written"),
     ]);
-    let once =
-        left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_000)).unwrap().messages;
+    let once = left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_000))
+        .unwrap()
+        .messages
+        .to_vec();
     let [Part::ToolCall(call)] = &once[1].parts[..] else { panic!("a call") };
     assert!(call.input.as_written().starts_with(r#"{"shortened":"#));
     let twice = left(&once, |view| TruncateHead::new().keep_tokens(view, 500));
-    let again = twice.map_or_else(|| once.clone(), |left| left.messages);
+    let again = twice.map_or_else(|| once.clone(), |left| left.messages.to_vec());
     assert_eq!(again[1], once[1], "what is left of it is a text already");
 }
 
@@ -238,7 +252,7 @@ fn media_of_results_give_way_to_notes_too() {
     let messages = history([user("look"), call("c1"), shown]);
     let view = HistoryView::new(&messages, &Costly);
     let plan = TruncateHead::new().keep_tokens(&view, 100).into_plan().unwrap();
-    let left = plan.apply(&messages).unwrap().messages;
+    let left = plan.apply(&messages).unwrap().messages.to_vec();
     let shown = said(&left[2].tool_results().next().unwrap().output);
     assert_eq!(shown, "[image left out]\n[document left out]\n[audio left out]");
 }
