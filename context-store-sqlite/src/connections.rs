@@ -7,6 +7,7 @@
 pub(crate) mod batch_insert;
 pub(crate) mod branch_ends;
 pub(crate) mod calls;
+pub(crate) mod tail;
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -24,7 +25,6 @@ use crate::config::SqliteConfig;
 use crate::connections::branch_ends::BranchEnds;
 use crate::error::{Fault, Result};
 use crate::file::access::{FileState, sidecar};
-use crate::history::unindexed;
 use crate::sql;
 
 pub(crate) struct Connections {
@@ -141,17 +141,16 @@ impl Connections {
         })
     }
 
-    /// Makes a connection the writer, and opens the first reader.
+    /// Makes a connection the writer of a file with or without full text, in which this many
+    /// messages are not indexed, and opens the first reader.
     pub(crate) async fn with_writer(
         self,
         connection: SqliteConnection,
         full_text: bool,
+        unindexed: i64,
     ) -> Result<Self> {
         let idle = StdMutex::new(vec![(None, self.readers.connect().await?)]);
-        let mut writer = Writer::new(connection, full_text, self.durability);
-        if full_text {
-            writer.unindexed = unindexed::count(&mut writer.connection).await?;
-        }
+        let writer = Writer { unindexed, ..Writer::new(connection, full_text, self.durability) };
         let writer = Mutex::new(Some(writer));
         Ok(Self { writer, idle, full_text, ..self })
     }

@@ -13,20 +13,12 @@ use crate::chat::branches::{find_branch, lineage};
 use crate::chat::runs::nodes_at;
 use crate::connections::Connections;
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::unindexed;
+use crate::history::unindexed::{self, IndexHit};
 use crate::history::words::Tag;
 use crate::sql;
 use crate::values::numbers::signed;
 
 const OPERATION: &str = "search";
-
-/// A message that has all words of a search.
-pub(crate) struct IndexHit {
-    pub(crate) place: i64,
-    /// Lower is better.
-    pub(crate) score: f64,
-    pub(crate) chat: ChatRef,
-}
 
 /// Indexes the messages that are not indexed yet, so that the index ranks them with all others. If
 /// another process holds the file, the search compares them one by one.

@@ -5,9 +5,9 @@ use context_core::{BranchName, ChatRef, MessageId, Timestamp};
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use crate::chat::tails::Tail;
 use crate::checksums::{BRANCH, CHAT_NAME, Value};
 use crate::connections::branch_ends::BranchEnd;
+use crate::connections::tail::Tail;
 use crate::counts::{ChatCount, ListPart};
 use crate::error::{Fault, Result};
 use crate::sql::{self, run};

@@ -5,7 +5,7 @@ use std::mem;
 
 use context_core::{BranchName, ChatRef, MessageId};
 
-use crate::chat::tails::Tail;
+use crate::connections::tail::Tail;
 
 /// The number of branches whose ends a handle remembers, at least. It remembers at most twice as
 /// many, each in a few hundred bytes.

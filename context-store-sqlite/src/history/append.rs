@@ -15,9 +15,10 @@ use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 
 use crate::chat::branches::branch_end;
-use crate::chat::tails::{self, Tail};
+use crate::chat::tails;
 use crate::connections::Writer;
 use crate::connections::branch_ends::{BranchEnd, BranchEnds};
+use crate::connections::tail::Tail;
 use crate::error::Result;
 use crate::sql::{self, run};
 use crate::values::numbers::signed;

@@ -16,10 +16,11 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::chat::access::chat_no;
 use crate::chat::branches::{branches_of, find_branch, lineage};
-use crate::chat::tails::{self, Tail};
+use crate::chat::tails;
 use crate::checksums::APPLIED;
 use crate::connections::Writer;
 use crate::connections::branch_ends::BranchEnd;
+use crate::connections::tail::Tail;
 use crate::error::{Fault, Result};
 use crate::fragments::log::WrittenBy;
 use crate::history::append::{Append, Merge, RUN, RUN_BYTES};

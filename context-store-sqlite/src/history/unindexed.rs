@@ -18,7 +18,6 @@ use crate::chat::runs::nodes_at;
 use crate::connections::{Connections, Writer};
 use crate::error::{Fault, Result};
 use crate::history::words::{self, Tag};
-use crate::search::IndexHit;
 use crate::sql;
 use crate::values::numbers::signed;
 
@@ -150,6 +149,14 @@ async fn index_in_background(connections: Weak<Connections>) {
         drop(writer);
         tokio::task::yield_now().await;
     }
+}
+
+/// A message that has all words of a search.
+pub(crate) struct IndexHit {
+    pub(crate) place: i64,
+    /// Lower is better.
+    pub(crate) score: f64,
+    pub(crate) chat: ChatRef,
 }
 
 /// Returns the messages that are not indexed and match a search in its scope: a chat's number, or

@@ -9,6 +9,7 @@ use crate::connections::Connections;
 use crate::error::{Fault, Result};
 use crate::file::access::sidecar;
 use crate::file::{self, FileUse, Label};
+use crate::history::unindexed;
 use crate::schema::{self, creation};
 use crate::sql;
 
@@ -34,7 +35,8 @@ async fn open_to_write(config: &SqliteConfig) -> Result<Connections> {
     }
     let full_text = schema::migrate(&mut connection, config.full_text).await?;
     schema::check_made(&mut connection, full_text).await?;
-    connections.with_writer(connection, full_text).await
+    let unindexed = if full_text { unindexed::count(&mut connection).await? } else { 0 };
+    connections.with_writer(connection, full_text, unindexed).await
 }
 
 async fn open_to_read(config: &SqliteConfig) -> Result<Connections> {
