@@ -25,7 +25,7 @@ const FILES: [&str; 7] = [
 /// The folders of a package.
 const FOLDERS: [&str; 2] = ["migrations", "src"];
 /// The endings of files in them. A snapshot or a recording of a test has another one.
-const ENDINGS: [&str; 8] = ["css", "forms", "js", "json", "lua", "rs", "sh", "sql"];
+const ENDINGS: [&str; 9] = ["css", "forms", "js", "json", "lua", "rs", "sh", "sql", "txt"];
 /// The longest file. Data of this size does not belong into a package by accident.
 const MAX_BYTES: usize = 256 * 1024;
 
