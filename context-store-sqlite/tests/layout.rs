@@ -108,6 +108,28 @@ async fn single_appends_end_up_in_few_rows_byte_for_byte() {
     assert!((2..6).contains(&rows.get::<i64, _>(0)), "{rows:?}");
 }
 
+/// A handle that does not know that another one has written looks up where the branch ends. Then
+/// its append is the same statement as any other, and stays in the tail.
+#[tokio::test]
+async fn two_handles_that_take_turns_both_append_to_the_tail() {
+    let lab = LayoutFixture::new().await;
+    let config = SqliteConfig::new(lab.folder.path().join("s.db"));
+    let other = SqliteStore::open(config).await.unwrap();
+    let mut last: Option<MessageId> = None;
+    for i in 0..10 {
+        let target = Target::Extend { branch: BranchName::main(), expected: last };
+        let commit = Commit { nodes: vec![node(i)], ..Commit::new(lab.chat.clone(), target, T) };
+        let store = if i % 2 == 0 { &lab.store } else { &other };
+        let outcome = store.history().commit(commit).await.unwrap();
+        assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
+        last = Some(id(i));
+    }
+    let rows =
+        sqlx::query("SELECT count(*) FROM run").fetch_one(&mut lab.file().await).await.unwrap();
+    assert_eq!(rows.get::<i64, _>(0), 0);
+    assert_eq!(lab.problems().await, [""; 0]);
+}
+
 #[tokio::test]
 async fn large_bodies_are_not_merged_into_runs() {
     let lab = LayoutFixture::new().await;

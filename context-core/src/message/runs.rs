@@ -12,7 +12,7 @@ const BLOCK: usize = 64;
 
 /// Some neighbouring items of a list, which never change.
 pub(crate) trait Run: Clone {
-    /// What a block of these runs stands for: a [block](SharedBlock) of other runs, see
+    /// The thing that a block of these runs stands for: a [block](SharedBlock) of other runs, see
     /// [`Runs::image`], or nothing.
     type Image: Clone;
 
@@ -30,7 +30,8 @@ pub(crate) type SharedBlock<R> = Arc<Block<R>>;
 pub(crate) struct Block<R: Run> {
     len: usize,
     runs: Vec<Placed<R>>,
-    /// What the block stands for. Computed on first use, and shared by all lists with the block.
+    /// The thing that the block stands for. Computed on first use, and shared by all lists that
+    /// have the block.
     image: OnceLock<R::Image>,
 }
 

@@ -13,13 +13,13 @@ const SENTENCE: f64 = 0.5;
 /// Weights of features other than words, as shares of the best score by words.
 const PAIR: f64 = 0.2;
 const SPEAKER: f64 = 0.3;
-/// What the named speaker says of themselves.
+/// A named speaker's words about themselves.
 const OF_SELF: f64 = 0.2;
 /// A record that ends with a question asks rather than tells.
 const ASKS: f64 = -0.15;
 const TIME: f64 = 0.2;
 const NEIGHBOUR: f64 = 0.15;
-/// What the speaker said before the other's turn: they go on with it.
+/// The speaker's own words before the other's turn: they go on with them.
 const SAID_BEFORE: f64 = 0.2;
 const REPLY: f64 = 0.5;
 const NEWEST: f64 = 0.02;
@@ -177,14 +177,14 @@ impl Best {
     }
 }
 
-/// What the records beside a candidate add.
+/// The scores that the records beside a candidate add.
 #[derive(Default)]
 struct Context {
     /// The best score of the records next to it: a question and its answer are next to each other.
     beside: f64,
-    /// How well the speaker's record before the other's matches.
+    /// The match of the speaker's record before the other's.
     said_before: f64,
-    /// How well the preceding question of another speaker matches: a record may answer it without
+    /// The match of the preceding question of another speaker: a record may answer it without
     /// sharing a word with it.
     asked: f64,
 }

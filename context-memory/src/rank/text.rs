@@ -1,4 +1,4 @@
-//! How well the words of a text match a question.
+//! The match of a text's words with a question.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ const CUES: f64 = 1.0;
 /// itself, and a text that greets somebody says little about them.
 const NAME: f64 = 0.3;
 
-/// How common the words of a question are, and how much each counts.
+/// The words of a question: the number of texts that have each, and its weight.
 #[derive(Debug)]
 pub(crate) struct Weights<'a> {
     bm25: &'a Bm25,

@@ -1,4 +1,4 @@
-//! How the newest messages of a branch, its tail, fill the branch's row.
+//! The sizes of a branch's tail, its newest messages, in the branch's row.
 
 use context_core::MessageId;
 use sqlx::Row;

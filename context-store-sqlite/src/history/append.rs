@@ -77,7 +77,7 @@ impl Append {
     /// not, or if the file refuses.
     pub(crate) async fn run(self, writer: &mut Writer) -> Result<Option<Committed>> {
         let Writer { connection, branch_ends, .. } = writer;
-        let end = end_of(connection, branch_ends, &self.at).await?;
+        let end = end_of(connection, branch_ends, &self).await?;
         let Some(end) = end.filter(|end| end.head == self.expected) else { return Ok(None) };
         let at = self.at.clone();
         let added = self.added;
@@ -137,15 +137,16 @@ impl Append {
     }
 }
 
-/// Returns the end of a branch as this handle knows it, or else as it is stored.
+/// Returns the end of a branch as this handle knows it. If that is not where the append expects it,
+/// another handle may have written, and the stored end is returned.
 pub(crate) async fn end_of(
     connection: &mut SqliteConnection,
     known: &BranchEnds,
-    at: &(ChatRef, BranchName),
+    append: &Append,
 ) -> Result<Option<BranchEnd>> {
-    match known.get(at) {
+    match known.get(&append.at).filter(|end| end.head == append.expected) {
         Some(end) => Ok(Some(end.clone())),
-        None => branch_end(connection, at).await,
+        None => branch_end(connection, &append.at).await,
     }
 }
 

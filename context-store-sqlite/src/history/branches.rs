@@ -8,6 +8,7 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::chat::access::chat_no;
 use crate::chat::branches::{branches_of, find_branch};
+use crate::chat::tails;
 use crate::checksums::BRANCH;
 use crate::connections::Writer;
 use crate::error::Result;
@@ -135,12 +136,12 @@ pub(crate) async fn delete(
         let message = "the active branch cannot be deleted; make another one active first";
         return Err(Error::invalid(OPERATION, message).with("branch", name).into());
     }
-    prune::prepare(&mut transaction, no, full_text).await?;
+    tails::fold(&mut transaction, no).await?;
     // The branch may hold the time of the chat's last write, so the chat's row is updated first.
     chat::rows::touch(&mut transaction, no, at).await?;
     sqlx::query(sql::UNNAME_BRANCH).bind(deleted).execute(&mut *transaction).await?;
     BRANCH.seal(&mut transaction, &[("no", deleted.into())]).await?;
-    let messages = count(prune::prune(&mut transaction, no, deleted).await?)?;
+    let messages = count(prune::prune(&mut transaction, no, deleted, full_text).await?)?;
     let change = RefChange::BranchDeleted { branch: name.clone(), head, messages };
     ref_log::add(&mut transaction, no, at, &[change]).await?;
     transaction.commit().await?;

@@ -7,6 +7,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::chat::access::chat_no;
+use crate::chat::tails;
 use crate::checksums::CHECKPOINT;
 use crate::connections::Writer;
 use crate::counts::{ChatCount, ListPart};
@@ -26,7 +27,7 @@ pub(crate) async fn set(
     let full_text = writer.full_text;
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, OPERATION, chat).await?;
-    prune::prepare(&mut transaction, no, full_text).await?;
+    tails::fold(&mut transaction, no).await?;
     if find(&mut transaction, no, std::iter::once(&checkpoint.message)).await?.is_empty() {
         return Err(Error::not_found(OPERATION, "message", &checkpoint.message).into());
     }
@@ -40,7 +41,7 @@ pub(crate) async fn set(
     let (branch, from) = before.unzip();
     if from.as_ref() != Some(&checkpoint.message) {
         let messages = match branch {
-            Some(branch) => count(prune::prune(&mut transaction, no, branch).await?)?,
+            Some(branch) => count(prune::prune(&mut transaction, no, branch, full_text).await?)?,
             None => 0,
         };
         let (name, to) = (checkpoint.name.clone(), checkpoint.message.clone());
@@ -78,12 +79,12 @@ pub(crate) async fn delete(
     let full_text = writer.full_text;
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, "delete_checkpoint", chat).await?;
-    prune::prepare(&mut transaction, no, full_text).await?;
+    tails::fold(&mut transaction, no).await?;
     let before = position(&mut transaction, no, name).await?;
     let delete = sqlx::query(sql::DELETE_CHECKPOINT).bind(no).bind(name.as_str());
     let deleted = delete.execute(&mut *transaction).await?.rows_affected() > 0;
     if let Some((branch, from)) = before {
-        let messages = count(prune::prune(&mut transaction, no, branch).await?)?;
+        let messages = count(prune::prune(&mut transaction, no, branch, full_text).await?)?;
         let change = RefChange::CheckpointDeleted { checkpoint: name.clone(), from, messages };
         ref_log::add(&mut transaction, no, at, &[change]).await?;
     }

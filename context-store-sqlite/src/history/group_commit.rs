@@ -113,7 +113,7 @@ pub(crate) async fn commit(
                 Err(oneshot::error::TryRecvError::Closed) => break writer,
                 Err(oneshot::error::TryRecvError::Empty) => {
                     write(&mut writer, queue.take()).await;
-                    unindexed::see_to(connections, &mut writer).await?;
+                    unindexed::see_to(connections, &mut writer).await;
                 }
             }
         },
@@ -129,7 +129,7 @@ async fn alone(
     append: Option<Append>,
 ) -> Result<CommitOutcome> {
     let outcome = commit::commit(writer, commit, append).await?;
-    unindexed::see_to(connections, writer).await?;
+    unindexed::see_to(connections, writer).await;
     Ok(outcome)
 }
 
@@ -175,7 +175,7 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
     let Writer { connection, branch_ends, unindexed, .. } = writer;
     let mut rows = Vec::with_capacity(group.len());
     for queued in group.drain(..) {
-        match end_of(connection, branch_ends, &queued.append.at).await {
+        match end_of(connection, branch_ends, &queued.append).await {
             Ok(Some(end)) => rows.push((end, queued)),
             Ok(None) => {}
             Err(fault) => {

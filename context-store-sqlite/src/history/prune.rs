@@ -12,7 +12,6 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::chat::branches::Segment;
 use crate::chat::runs::runs_from;
-use crate::chat::tails;
 use crate::error::{Fault, Result};
 use crate::history::unindexed;
 use crate::sql;
@@ -20,26 +19,13 @@ use crate::values::numbers::signed;
 use crate::values::place::{branch_of, own_of, place};
 use crate::values::rows::{MISSING, json_ids, length};
 
-/// Makes a chat ready to be pruned, before its references are looked up: all messages get into runs
-/// and, in a file with full text, into the index.
-pub(crate) async fn prepare(
-    connection: &mut SqliteConnection,
-    chat: i64,
-    full_text: bool,
-) -> Result<()> {
-    tails::fold(connection, chat).await?;
-    if full_text {
-        unindexed::index_all(connection).await?;
-    }
-    Ok(())
-}
-
-/// Prunes a branch that has lost a reference, and then its ancestors. Returns how many messages
-/// were deleted.
+/// Prunes a branch that has lost a reference, and then its ancestors. The chat has no tails.
+/// Returns how many messages were deleted.
 pub(crate) async fn prune(
     connection: &mut SqliteConnection,
     chat: i64,
     branch: i64,
+    full_text: bool,
 ) -> Result<i64> {
     let mut pruned = 0;
     let mut next = Some(branch);
@@ -56,6 +42,10 @@ pub(crate) async fn prune(
         let row = sqlx::query(sql::NEEDED).bind(no).bind(chat).fetch_one(&mut *connection).await?;
         let needed = own_of(row.try_get(0)?);
         if needed < segment.own {
+            // What is noted to be indexed may be cut in two.
+            if full_text && needed > 0 {
+                unindexed::index_all(connection).await?;
+            }
             cut(connection, chat, &segment, needed).await?;
             pruned += segment.own - needed;
         }

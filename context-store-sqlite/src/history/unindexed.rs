@@ -119,23 +119,23 @@ pub(crate) async fn settle(connections: &Connections) -> Result<()> {
 }
 
 /// Sees to messages that were just written: many are indexed in the background, and too many at
-/// once.
-pub(crate) async fn see_to(connections: &Arc<Connections>, writer: &mut Writer) -> Result<()> {
+/// once. The messages are stored, so an error is left to whoever searches next, and meets it too.
+pub(crate) async fn see_to(connections: &Arc<Connections>, writer: &mut Writer) {
     if writer.unindexed < MANY || !writer.full_text {
-        return Ok(());
+        return;
     }
     let background = tokio::runtime::Handle::try_current();
     if let (Ok(runtime), false) = (background, writer.unindexed >= MOST) {
         if !std::mem::replace(&mut writer.indexes, true) {
             runtime.spawn(index_in_background(Arc::downgrade(connections)));
         }
-        return Ok(());
+    } else {
+        let _left_to_others = index_slice(writer).await;
     }
-    index_slice(writer).await.map(drop)
 }
 
-/// Indexes slice by slice until fewer than a slice are left, or the store is closed. An error is
-/// left to whoever writes or searches next, and meets it too.
+/// Indexes slice by slice until fewer than a slice are left, the store is closed, or an error
+/// comes, which is left to whoever searches next.
 async fn index_in_background(connections: Weak<Connections>) {
     loop {
         let Some(connections) = connections.upgrade() else { return };

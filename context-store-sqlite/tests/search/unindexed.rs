@@ -1,11 +1,11 @@
 //! Messages whose words are not in the index yet.
 
-use context_core::store::{SearchQuery, SearchScope};
-use context_core::{Role, Store};
+use context_core::store::{Commit, CommitOutcome, SearchQuery, SearchScope, Target};
+use context_core::{ErrorKind, Role, Store};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;
 
-use crate::{SearchFixture, ids, says, user};
+use crate::{SearchFixture, T, ids, says, user};
 
 /// What is written is indexed later, many messages at a time. No search may show that.
 async fn agrees_with_one_at_a_time(texts: Vec<(u8, String)>, queries: Vec<String>) {
@@ -89,6 +89,24 @@ async fn many_messages_are_indexed_without_a_search() {
     let query = SearchQuery { limit: 1_000, ..SearchQuery::new("ada", "word") };
     assert_eq!(lab.search(&query).await.len(), 1_000);
     assert_eq!(lab.problems().await, [""; 0]);
+}
+
+/// An append that finds too many messages indexes some itself. The append is stored by then, so
+/// damage that keeps them from being indexed is no error of it, but one of the search.
+#[tokio::test]
+async fn what_cannot_be_indexed_fails_the_search_and_not_the_append() {
+    let lab = SearchFixture::new().await;
+    let chat = lab.chat("ada", "c").await;
+    lab.extend(&chat, "main", None, vec![user("a", "apple")]).await;
+    let stray = "INSERT INTO unindexed (pos, added) VALUES ((9 << 32) + 1, 5000)";
+    sqlx::query(stray).execute(&mut lab.file().await).await.unwrap();
+    let store = SqliteStore::open(SqliteConfig::new(lab.folder.path().join("s.db"))).await.unwrap();
+    let target = Target::Extend { branch: "main".into(), expected: Some("a".into()) };
+    let commit = Commit { nodes: vec![user("b", "pear")], ..Commit::new(chat, target, T) };
+    let outcome = store.history().commit(commit).await.unwrap();
+    assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
+    let error = store.search().unwrap().search(&SearchQuery::new("ada", "pear")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
 }
 
 proptest! {
