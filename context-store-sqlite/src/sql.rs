@@ -30,6 +30,8 @@ pub(crate) mod memories;
 pub(crate) mod ref_log;
 pub(crate) mod rounds;
 mod run;
+#[cfg(test)]
+mod tests;
 pub(crate) mod words;
 
 pub(crate) use self::run::{Statement, run};
@@ -113,7 +115,8 @@ statements! {
     /// All pieces of a chat, named or not, and whether the head of a named one is its last message
     /// or the message after which it forks.
     BRANCHES = concat!(piece!(), ", CASE WHEN name IS NULL THEN head IS NULL
-          ELSE (SELECT pos FROM spot WHERE spot.chat = branch.chat AND id = head)
+          ELSE coalesce((SELECT pos FROM node WHERE node.chat = branch.chat AND id = head),
+              (SELECT (no << 32) + tail_from + key FROM json_each('[' || tail_ids || ']') WHERE value = head))
             IS iif(own > 0, (no << 32) + own, parent) END
         FROM branch WHERE chat = ?1 ORDER BY no");
     /// The end of a branch, found by the names of its user, its chat and itself.
@@ -175,8 +178,9 @@ statements! {
     RUNS_AT = "SELECT pos, data FROM run WHERE pos IN (
         SELECT (SELECT max(r.pos) FROM run r WHERE r.pos <= j.value) FROM json_each(?1) j)
         UNION ALL
-        SELECT (no << 32) + tail_from, tail FROM branch WHERE no IN (
-          SELECT j.value >> 32 FROM json_each(?1) j WHERE j.value >= (no << 32) + tail_from)";
+        SELECT (no << 32) + tail_from, tail FROM branch
+        WHERE no IN (SELECT j.value >> 32 FROM json_each(?1) j) AND EXISTS (
+          SELECT 1 FROM json_each(?1) j WHERE j.value >> 32 = no AND j.value >= (no << 32) + tail_from)";
     /// A few runs, from the one that holds ?1 up to place ?2, and the tail behind them.
     RUNS_FROM = "SELECT pos, data FROM run
         WHERE pos >= coalesce((SELECT max(pos) FROM run WHERE pos <= ?1), ?1) AND pos <= ?2
@@ -209,10 +213,10 @@ statements! {
         LEFT JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own
         WHERE c.user = ?1 AND c.id = ?2");
     /// The tail of branch ?3 if message ?4 is in it and ?5 is the generation. The id needs no
-    /// escape.
+    /// escape. No run is at 0.
     OWN_TAIL = concat!("SELECT (b.no << 32) + b.own, r.pos, r.data, ",
           facts!("0", "(c.no << 32) + c.amended", "NULL", "b", "c.name_sum"), "
-        FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 LEFT JOIN run r ON false
+        FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 LEFT JOIN run r ON r.pos = 0
         WHERE c.user = ?1 AND c.id = ?2 AND (c.no << 32) + c.amended = ?5
           AND instr(b.tail_ids, '\"' || ?4 || '\"')");
     /// The messages after message ?4 if branch ?3 owns it and ?5 is the generation.
@@ -441,27 +445,4 @@ statements! {
     STRAY_STREAM_CHUNKS = "SELECT pos >> 24 FROM stream_chunk k WHERE NOT EXISTS (
         SELECT 1 FROM stream s WHERE s.no = k.pos >> 24) GROUP BY pos >> 24";
     STRAY_NODES = "SELECT pos FROM node n WHERE NOT EXISTS (SELECT 1 FROM chat c WHERE c.no = n.chat)";
-}
-
-#[cfg(test)]
-mod tests {
-    use sqlx::{Executor, SqlSafeStr};
-
-    use super::*;
-    use crate::{SqliteConfig, SqliteStore};
-
-    #[tokio::test]
-    async fn every_statement_fits_the_schema() {
-        let folder = tempfile::tempdir().unwrap();
-        let config = SqliteConfig::new(folder.path().join("s.db"));
-        let connections = SqliteStore::open(config).await.unwrap().into_connections();
-        let mut writer = connections.writer().await.unwrap();
-        sqlx::query(words::LIST_WORDS).execute(&mut writer.connection).await.unwrap();
-        let parts = [ALL, leases::ALL, memories::ALL, ref_log::ALL, rounds::ALL, words::ALL];
-        for (name, text) in parts.into_iter().chain([fragment_versions::ALL]).flatten() {
-            let prepared = (&mut writer.connection).prepare(text.into_sql_str()).await;
-            assert!(prepared.is_ok(), "{name}: {:?}\n{text}", prepared.err());
-        }
-        assert_eq!(row!().matches('?').count(), ROW_VALUES);
-    }
 }

@@ -181,8 +181,14 @@ macro_rules! from_boundary {
 macro_rules! from_message {
     ($cut:expr, $want:expr) => {
         concat!(
-            "(SELECT a.pos + 1 FROM spot a WHERE a.chat = b.chat AND a.id = ?4 AND a.pos > (b.no << 32) AND a.pos <= ",
-            $cut, " AND ?5 = ", generation!(), ")"
+            "(SELECT a.pos + 1 FROM spot a WHERE a.chat = ",
+            chat_no!(),
+            " AND a.id = ?4 AND a.pos > (b.no << 32)
+               AND a.pos <= ",
+            $cut,
+            " AND ?5 = ",
+            generation!(),
+            ")"
         )
     };
 }
