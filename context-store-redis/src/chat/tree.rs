@@ -11,6 +11,9 @@ use crate::checksums;
 use crate::error::{Fault, Result};
 use crate::values::unreadable;
 
+/// The number of the piece of the branch that a chat began with.
+pub(crate) const FIRST_PIECE: u64 = 1;
+
 /// Everything about a chat's branches that a plain append does not change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BranchTree {
@@ -70,8 +73,9 @@ impl Piece {
 impl BranchTree {
     /// Returns the tree of a chat with one branch without messages.
     pub(crate) fn new(active: BranchName, at: Timestamp) -> Self {
-        let main = Piece { no: 1, name: Some(active.clone()), base: 0, parent: None, own: 0, at };
-        Self { active, next: 2, pieces: vec![main], checkpoints: Vec::new() }
+        let no = FIRST_PIECE;
+        let main = Piece { no, name: Some(active.clone()), base: 0, parent: None, own: 0, at };
+        Self { active, next: no + 1, pieces: vec![main], checkpoints: Vec::new() }
     }
 
     pub(crate) fn read(value: &[u8]) -> Result<Self> {
