@@ -15,6 +15,7 @@ mod fault;
 mod fidelity;
 mod fragment_log;
 mod fragments;
+mod grafts;
 mod hygiene;
 mod info;
 mod isolation;
@@ -56,6 +57,7 @@ const GROUPS: &[&[Case]] = &[
     chats::CASES,
     listing::CASES,
     commit::CASES,
+    grafts::CASES,
     branches::CASES,
     checkpoints::CASES,
     read::CASES,

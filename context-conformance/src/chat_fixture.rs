@@ -88,6 +88,20 @@ impl ChatFixture {
         self.with(target, ids)
     }
 
+    /// Builds a commit of new messages on `main` by one who saw its head `seen` (`""` for none).
+    pub(crate) fn graft<'a>(&self, seen: &str, ids: impl IntoIterator<Item = &'a str>) -> Commit {
+        self.graft_on("main", seen, ids)
+    }
+
+    pub(crate) fn graft_on<'a>(
+        &self,
+        branch: &str,
+        seen: &str,
+        ids: impl IntoIterator<Item = &'a str>,
+    ) -> Commit {
+        self.with(Target::Graft { branch: branch.into(), seen: id(seen) }, ids)
+    }
+
     /// Builds a commit of a new branch after `at` (`""` for none), not activated.
     pub(crate) fn fork<'a>(
         &self,

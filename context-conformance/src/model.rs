@@ -214,7 +214,7 @@ impl Model {
         if let Some((digest, committed)) = commit.key.as_ref().and_then(|key| self.keys.get(key)) {
             let same = *digest == commit.digest();
             return if same {
-                Ok(CommitOutcome::Replayed(committed.clone()))
+                Ok(CommitOutcome::Replayed(self.with_what_is_left(commit, committed.clone())))
             } else {
                 Err(Invalid)
             };
@@ -229,6 +229,16 @@ impl Model {
                 None => return Err(NotFound),
                 Some(found) if found.head != *expected => return conflict(found.head.clone()),
                 Some(found) => (Some(branch.clone()), found.head.clone()),
+            },
+            Target::Graft { branch, seen } => match self.branch(branch) {
+                None => return Err(NotFound),
+                Some(found) => {
+                    let path = self.path(found.head.as_ref());
+                    if seen.as_ref().is_some_and(|seen| path.iter().all(|node| node.id != *seen)) {
+                        return conflict(found.head.clone());
+                    }
+                    (Some(branch.clone()), found.head.clone())
+                }
             },
             Target::Fork { name, at, .. } => {
                 if at.as_ref().is_some_and(|at| !self.messages.contains_key(at)) {
@@ -252,6 +262,7 @@ impl Model {
             patch.apply(&mut self.chat).map_err(|error| error.kind())?;
         }
         self.chat.updated_at = commit.at;
+        let onto = base.clone().filter(|_| matches!(commit.target, Target::Graft { .. }));
         let mut head = base;
         for node in &commit.nodes {
             let depth = self.path(head.as_ref()).len() as u64;
@@ -291,7 +302,7 @@ impl Model {
             let messages = commit.redactions.len() as u64;
             self.refs.push(commit.at, RefChange::MessagesRedacted { messages });
         }
-        let committed = Committed::new(name.clone(), name.and(head));
+        let committed = Committed::new(name.clone(), name.and(head)).with_onto(onto);
         if let Some(key) = &commit.key {
             self.keys.insert(key.clone(), (commit.digest(), committed.clone()));
         }
@@ -303,7 +314,7 @@ impl Model {
         let ids: Vec<_> = stored.map(|node| node.id.clone()).collect();
         let last = ids.last()?;
         let branch = match &commit.target {
-            Target::Extend { branch, .. } => Some(branch),
+            Target::Extend { branch, .. } | Target::Graft { branch, .. } => Some(branch),
             Target::Fork { name: context_core::store::ForkName::Exact(name), .. } => Some(name),
             _ => None,
         };
@@ -317,12 +328,26 @@ impl Model {
         let same = run.is_some_and(|run| {
             run.iter().zip(&commit.nodes).all(|(a, b)| a.id == b.id && a.same_content(b))
         });
-        if same && behind == commit.base() {
-            return Some(CommitOutcome::Replayed(Committed::new(
-                branch.cloned(),
-                Some(last.clone()),
-            )));
+        let grafts = matches!(commit.target, Target::Graft { .. });
+        let before = &path[..from.unwrap_or(0)];
+        let follows = match commit.base() {
+            Some(base) if grafts => before.iter().any(|node| node.id == *base),
+            None if grafts => true,
+            base => behind == base,
+        };
+        if same && follows {
+            let committed = Committed::new(branch.cloned(), Some(last.clone()));
+            let onto = behind.cloned().filter(|_| grafts);
+            return Some(CommitOutcome::Replayed(committed.with_onto(onto)));
         }
         Some(CommitOutcome::Exists { ids })
+    }
+
+    /// A store may find out again where a graft began, so it forgets that with the messages.
+    fn with_what_is_left(&self, commit: &Commit, committed: Committed) -> Committed {
+        let path = committed.branch.as_ref().and_then(|name| self.head(name));
+        let path = self.path(path.as_ref());
+        let left = commit.nodes.iter().all(|new| path.iter().any(|node| node.id == new.id));
+        if left { committed } else { committed.with_onto(None) }
     }
 }

@@ -52,6 +52,12 @@ impl Script {
                 let (nodes, key) = (self.nodes(size, cut), self.key(keyed));
                 self.commit(Commit { nodes, key, ..self.empty(target, at) })
             }
+            Step::Graft { branch, seen, size, keyed, cut } => {
+                let (branch, seen) = (self.branch(branch).name.clone(), self.message(seen));
+                let target = Target::Graft { branch, seen };
+                let (nodes, key) = (self.nodes(size, cut), self.key(keyed));
+                self.commit(Commit { nodes, key, ..self.empty(target, at) })
+            }
             Step::Fork { at: place, name, size, activate, keyed } => {
                 let place = self.message(place);
                 let name = match name {

@@ -7,6 +7,7 @@ use context_simulator::Random;
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Extend { branch: usize, behind: usize, size: usize, keyed: bool, cut: bool },
+    Graft { branch: usize, seen: usize, size: usize, keyed: bool, cut: bool },
     Fork { at: usize, name: usize, size: usize, activate: bool, keyed: bool },
     Amend { message: usize, text: usize, and_extend: bool },
     Redact { message: usize, and_amend: usize, and_extend: bool },
@@ -26,7 +27,7 @@ pub(crate) enum Step {
 impl Step {
     pub(crate) fn random(random: &mut Random) -> Self {
         let small = |random: &mut Random| random.below(100);
-        match random.below(42) {
+        match random.below(48) {
             0..=9 => Self::Extend {
                 branch: small(random),
                 behind: if random.one_in(5) { 1 + random.below(9) } else { 0 },
@@ -61,6 +62,13 @@ impl Step {
             34 => Self::DeleteCheckpoint { name: random.below(4) },
             35..=37 => Self::Repeat { back: random.below(6) },
             38 => Self::Reuse { message: small(random), branch: small(random) },
+            42.. => Self::Graft {
+                branch: small(random),
+                seen: small(random),
+                size: if random.one_in(8) { 40 } else { random.below(4) },
+                keyed: random.one_in(4),
+                cut: random.one_in(6),
+            },
             _ if random.one_in(4) => Self::DeleteChat { busy: random.one_in(3) },
             _ => Self::Patch { n: small(random) },
         }

@@ -19,7 +19,9 @@ const OPERATION: &str = "commit";
 /// The facts that decide a commit, as a store has looked them up in the commit's chat. `P` is what
 /// the store knows of a stored message, for example the place of its row.
 ///
-/// A store fills the fields in this order and may stop after `known`, if the key is known.
+/// A store fills the fields in this order. If the key is known, it may stop after `known`, except
+/// for a graft with new messages: that needs the fields up to `repeated`, which tell what the
+/// messages were appended to.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CommitFacts<P> {
@@ -31,8 +33,11 @@ pub struct CommitFacts<P> {
     /// [`CommitFacts::repeated_on`] names a branch; empty also if the chain of that branch does not
     /// have the last new message.
     pub repeated: Vec<PlacedNode>,
-    /// The head of the branch that [`Target::Extend`] extends or after which [`Target::Fork`] names
-    /// its branch.
+    /// The depth of the message that [`seen_on`] names. `None` if the branch's chain does not have
+    /// it.
+    pub seen: Option<u64>,
+    /// The head of the branch that [`Target::Extend`] and [`Target::Graft`] move, or after which
+    /// [`Target::Fork`] names its branch.
     pub head: BranchHead,
     /// The names of all branches. Looked up only for [`Target::Fork`].
     pub names: Vec<BranchName>,
@@ -79,6 +84,8 @@ pub enum CommitDecision<P> {
 pub struct CommitPlan<P> {
     /// The branch that moves, or that [`Target::Fork`] creates, and its new head.
     pub committed: Committed,
+    /// The message that the first new message follows: the head of the branch, or the fork point.
+    pub base: Option<MessageId>,
     /// The stored messages that [`changes`] replaces, in its order.
     pub changed: Vec<P>,
     /// The stored message after which a new branch begins. `None` without a new branch, and for a
@@ -93,14 +100,28 @@ pub struct CommitPlan<P> {
 }
 
 /// Returns the messages that a store looks up for a commit: the new, the amended and the redacted
-/// ones, and the one that a fork starts after.
+/// ones, and the one that a fork starts after or a graft has seen.
 pub fn named_messages(commit: &Commit) -> impl Iterator<Item = &MessageId> + Clone {
-    let fork_point = match &commit.target {
-        Target::Fork { at, .. } => at.as_ref(),
-        _ => None,
+    let base = match &commit.target {
+        Target::Fork { .. } | Target::Graft { .. } => commit.base(),
+        Target::Stay | Target::Extend { .. } => None,
     };
     let nodes = commit.nodes.iter().chain(&commit.amendments).chain(&commit.redactions);
-    nodes.map(|node| &node.id).chain(fork_point)
+    nodes.map(|node| &node.id).chain(base)
+}
+
+/// Returns the branch of a graft and the message that its chain must have, whose depth a store
+/// looks up. `None` for other commits, and for a graft that has seen no message.
+pub fn seen_on(commit: &Commit) -> Option<(&BranchName, &MessageId)> {
+    match &commit.target {
+        Target::Graft { branch, seen: Some(seen) } => Some((branch, seen)),
+        _ => None,
+    }
+}
+
+/// Whether a store may answer a commit whose key is known from what is stored with the key.
+pub fn is_known_by_key(commit: &Commit) -> bool {
+    !matches!(commit.target, Target::Graft { .. }) || commit.nodes.is_empty()
 }
 
 /// Whether a store looks up the chat for a commit: the commit has a patch, or makes a new branch
@@ -116,11 +137,27 @@ pub fn changes(commit: &Commit) -> impl Iterator<Item = (&Arc<Node>, Option<Time
     amendments.chain(commit.redactions.iter().map(|node| (node, None)))
 }
 
-/// Returns the branch and the expected head of a commit that does nothing but append messages other
-/// than boundaries to a branch, and has no lease. Stores have a fast path for such a commit, which
-/// must leave a commit to a chat whose lease is in force to [`decide_commit`].
-pub fn plain_append(commit: &Commit) -> Option<(&BranchName, Option<&MessageId>)> {
-    let Target::Extend { branch, expected } = &commit.target else { return None };
+/// A commit that does nothing but append messages other than boundaries to a branch, and has no
+/// lease. Stores have a fast path for such a commit, which must leave a commit to a chat whose
+/// lease is in force to [`decide_commit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlainAppend<'c> {
+    /// The branch.
+    pub branch: &'c BranchName,
+    /// The head that the caller saw.
+    pub seen: Option<&'c MessageId>,
+    /// Whether the head may have moved on since, so that it only must have `seen` on its chain.
+    pub grafts: bool,
+}
+
+/// Returns the commit as a plain append, if it is one.
+pub fn plain_append(commit: &Commit) -> Option<PlainAppend<'_>> {
+    let (branch, seen, grafts) = match &commit.target {
+        Target::Extend { branch, expected } => (branch, expected, false),
+        Target::Graft { branch, seen } => (branch, seen, true),
+        Target::Stay | Target::Fork { .. } => return None,
+    };
     let plain = !commit.nodes.is_empty()
         && commit.amendments.is_empty()
         && commit.redactions.is_empty()
@@ -129,7 +166,7 @@ pub fn plain_append(commit: &Commit) -> Option<(&BranchName, Option<&MessageId>)
         && commit.key.is_none()
         && commit.lease.is_none()
         && commit.nodes.iter().all(|node| node.kind != NodeKind::Boundary);
-    plain.then_some((branch, expected.as_ref()))
+    plain.then_some(PlainAppend { branch, seen: seen.as_ref(), grafts })
 }
 
 impl<P> CommitFacts<P> {
@@ -139,6 +176,7 @@ impl<P> CommitFacts<P> {
             known: None,
             stored: HashMap::new(),
             repeated: Vec::new(),
+            seen: None,
             head: BranchHead::Missing,
             names: Vec::new(),
             chat: None,
@@ -150,8 +188,9 @@ impl<P> CommitFacts<P> {
     /// one that names its branch, and whose new messages are all stored. Needs
     /// [`CommitFacts::stored`]; then [`CommitFacts::repeated`] has to be looked up.
     pub fn repeated_on<'c>(&self, commit: &'c Commit) -> Option<(&'c BranchName, &'c MessageId)> {
-        let (Target::Extend { branch, .. } | Target::Fork { name: ForkName::Exact(branch), .. }) =
-            &commit.target
+        let (Target::Extend { branch, .. }
+        | Target::Graft { branch, .. }
+        | Target::Fork { name: ForkName::Exact(branch), .. }) = &commit.target
         else {
             return None;
         };
@@ -167,9 +206,18 @@ impl<P> CommitFacts<P> {
         if taken.is_empty() {
             return None;
         }
-        let parents = std::iter::once(commit.base()).chain(new().map(Some));
+        // A graft was appended to some message from the one on that it has seen.
+        let (after, follows) = match (&commit.target, self.repeated.first()) {
+            (Target::Graft { seen, .. }, Some(first)) => {
+                let behind = self.seen.is_some_and(|seen| seen < first.depth);
+                (first.parent.as_ref(), seen.is_none() || behind)
+            }
+            _ => (commit.base(), true),
+        };
+        let parents = std::iter::once(after).chain(new().map(Some));
         let mut pairs = commit.nodes.iter().zip(parents).zip(&self.repeated);
-        let same = self.repeated.len() == commit.nodes.len()
+        let same = follows
+            && self.repeated.len() == commit.nodes.len()
             && pairs.all(|((node, parent), stored)| {
                 stored.node.id == node.id
                     && stored.parent.as_ref() == parent
@@ -177,10 +225,21 @@ impl<P> CommitFacts<P> {
             });
         Some(match self.repeated_on(commit).filter(|_| same) {
             Some((branch, last)) => {
-                CommitOutcome::Replayed(Committed::new(Some(branch.clone()), Some(last.clone())))
+                let committed = Committed::new(Some(branch.clone()), Some(last.clone()));
+                CommitOutcome::Replayed(self.grafted(commit, committed))
             }
             None => CommitOutcome::Exists { ids: taken },
         })
+    }
+
+    /// Completes the result of a commit that was written before by what a graft was appended to.
+    fn grafted(&self, commit: &Commit, committed: Committed) -> Committed {
+        let onto = match (&commit.target, self.repeated.first()) {
+            (Target::Graft { .. }, _) if commit.nodes.is_empty() => committed.head.clone(),
+            (Target::Graft { .. }, Some(first)) => first.parent.clone(),
+            _ => None,
+        };
+        committed.with_onto(onto)
     }
 }
 
@@ -208,7 +267,8 @@ pub fn decide_commit<P: Clone>(
     let digest = commit.key.is_some().then(|| commit.digest());
     if let (Some(key), Some((written, committed))) = (&commit.key, &facts.known) {
         if digest == Some(*written) {
-            return Ok(CommitDecision::Answer(CommitOutcome::Replayed(committed.clone())));
+            let committed = facts.grafted(commit, committed.clone());
+            return Ok(CommitDecision::Answer(CommitOutcome::Replayed(committed)));
         }
         let error = Error::invalid(OPERATION, "the key was used for another commit");
         return Err(error.with("key", key));
@@ -217,11 +277,11 @@ pub fn decide_commit<P: Clone>(
         return Ok(CommitDecision::Answer(outcome));
     }
     Lease::check_commit(facts.lease.as_ref(), commit)?;
-    let CommitFacts { stored, head, names, chat, .. } = facts;
+    let CommitFacts { stored, seen: seen_at, head, names, chat, .. } = facts;
     let stored_message = |id: &MessageId| {
         stored.get(id).cloned().ok_or_else(|| Error::not_found(OPERATION, "message", id))
     };
-    let mut fork_point = None;
+    let (mut fork_point, mut onto) = (None, None);
     let branch = match &commit.target {
         Target::Stay => None,
         Target::Extend { branch, expected } => {
@@ -229,6 +289,14 @@ pub fn decide_commit<P: Clone>(
             if actual != *expected {
                 return Ok(CommitDecision::Answer(CommitOutcome::Conflict { actual }));
             }
+            Some(branch.clone())
+        }
+        Target::Graft { branch, seen } => {
+            let actual = head.of(branch)?;
+            if seen.is_some() && seen_at.is_none() {
+                return Ok(CommitDecision::Answer(CommitOutcome::Conflict { actual }));
+            }
+            onto = actual;
             Some(branch.clone())
         }
         Target::Fork { name, at, .. } => {
@@ -252,9 +320,14 @@ pub fn decide_commit<P: Clone>(
         (Some(_), None) => return Err(Error::not_found(OPERATION, "chat", &commit.chat.chat)),
         (None, _) => None,
     };
-    let head = commit.nodes.last().map(|node| &node.id).or(commit.base()).cloned();
-    let committed = Committed::new(branch, head);
-    Ok(CommitDecision::Write(CommitPlan { committed, changed, fork_point, patched, digest, refs }))
+    let base = match &commit.target {
+        Target::Graft { .. } => onto.clone(),
+        _ => commit.base().cloned(),
+    };
+    let head = commit.nodes.last().map(|node| node.id.clone()).or_else(|| base.clone());
+    let committed = Committed::new(branch, head).with_onto(onto);
+    let plan = CommitPlan { committed, base, changed, fork_point, patched, digest, refs };
+    Ok(CommitDecision::Write(plan))
 }
 
 /// Returns the changes of references that a commit makes: the branch that it creates, and whether

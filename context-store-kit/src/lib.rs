@@ -22,8 +22,8 @@ mod state;
 pub use chat_state::ChatState;
 pub use check::check_chat_graph;
 pub use commit::{
-    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
-    needs_chat, plain_append,
+    BranchHead, CommitDecision, CommitFacts, CommitPlan, PlainAppend, changes, decide_commit,
+    is_known_by_key, named_messages, needs_chat, plain_append, seen_on,
 };
 pub use memory_words::MemoryWords;
 pub use state::{StateBacked, StateStore};

@@ -18,7 +18,7 @@ macro_rules! scripts {
 
 scripts! {
     /// Appends new messages to a branch.
-    APPEND = "sums.lua" "append_one.lua" "runs.lua" "append.lua";
+    APPEND = "sums.lua" "append_one.lua" "runs.lua" "appends.lua" "append.lua";
     /// Reads the window of a chain.
     CHAIN = "runs.lua" "chain.lua";
     /// Reads runs by place.
@@ -26,7 +26,7 @@ scripts! {
     /// Reads the small state of a chat and some fields.
     CHAT_READ = "chat_read.lua";
     /// Applies a change that was decided after a read.
-    APPLY = "sums.lua" "runs.lua" "apply.lua";
+    APPLY = "sums.lua" "runs.lua" "appends.lua" "apply.lua";
     CREATE = "create.lua";
     DELETE = "sums.lua" "delete.lua";
     ABSENT = "absent.lua";

@@ -49,7 +49,7 @@ fn counts(pruned: BlobsPruned) -> (u64, u64, u64) {
 }
 
 /// Returns the findings of a maintenance check, or none for a store without maintenance.
-async fn problems(fixture: &ChatFixture) -> Check<Vec<context_core::store::Finding>> {
+pub(super) async fn problems(fixture: &ChatFixture) -> Check<Vec<context_core::store::Finding>> {
     match fixture.store.maintenance() {
         Some(maintenance) => Ok(maintenance.check(&CancelSignal::never()).await?.findings),
         None => Ok(Vec::new()),

@@ -90,7 +90,7 @@ where
 }
 
 /// Commits, again while the store is too busy.
-async fn commit(
+pub(super) async fn commit(
     fixture: &ChatFixture,
     commit: context_core::store::Commit,
 ) -> Check<CommitOutcome> {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use context_core::store::{Branch, ChatPatch, Commit, CommitOutcome, ForkName, Target};
-use context_core::{BranchName, ChatRef, Encoded, Error, ErrorKind, Node, Result, Store};
+use context_core::{
+    BranchName, ChatRef, Encoded, Error, ErrorKind, MessageId, Node, Result, Store,
+};
 use tokio::task::yield_now;
 
 use crate::fault::Fault;
@@ -22,6 +24,29 @@ impl BrokenStore {
                 (outcome, _) => return Ok(outcome),
             }
         }
+    }
+
+    /// Commits to a fork after the head that the writer saw, which takes the place of the branch.
+    async fn graft_over(
+        &self,
+        commit: Commit,
+        branch: BranchName,
+        seen: Option<MessageId>,
+    ) -> Result<CommitOutcome> {
+        let (chat, at, history) = (commit.chat.clone(), commit.at, self.history());
+        let head = self.branch(&chat, &branch).await?.and_then(|branch| branch.head);
+        if head == seen || self.branch(&chat, &branch).await?.is_none() {
+            return history.commit(commit).await;
+        }
+        let over = BranchName::from("over");
+        let name = ForkName::Exact(over.clone());
+        let target = Target::Fork { name, at: seen.clone(), activate: true };
+        let outcome = history.commit(Commit { target, ..commit }).await?;
+        let CommitOutcome::Applied(mut committed) = outcome else { return Ok(outcome) };
+        let _gone = history.delete_branch(&chat, &branch, head.as_ref(), at).await?;
+        history.rename_branch(&chat, &over, &branch, at).await?;
+        committed.branch = Some(branch);
+        Ok(CommitOutcome::Applied(committed.with_onto(seen)))
     }
 
     pub(crate) async fn branch(&self, chat: &ChatRef, name: &BranchName) -> Result<Option<Branch>> {
@@ -84,6 +109,36 @@ impl BrokenStore {
         }
         match (self.fault, commit.target.clone()) {
             (Fault::IgnoresExpected, Target::Extend { .. }) => self.force(commit).await,
+            (Fault::GraftsOntoAnyChain, Target::Graft { branch, seen }) => {
+                let outcome = self.history().commit(commit.clone()).await?;
+                match (outcome, seen) {
+                    (CommitOutcome::Conflict { .. }, Some(_)) => {
+                        let target = Target::Graft { branch, seen: None };
+                        self.history().commit(Commit { target, ..commit }).await
+                    }
+                    (outcome, _) => Ok(outcome),
+                }
+            }
+            (Fault::GraftsOverOthers, Target::Graft { branch, seen }) => {
+                self.graft_over(commit, branch, seen).await
+            }
+            (Fault::HidesWhatAGraftFollows, Target::Graft { seen, .. }) => {
+                match self.history().commit(commit).await? {
+                    CommitOutcome::Applied(committed) => {
+                        Ok(CommitOutcome::Applied(committed.with_onto(seen)))
+                    }
+                    outcome => Ok(outcome),
+                }
+            }
+            (Fault::RefusesGraftsThatLost, Target::Graft { branch, seen: expected }) => {
+                let target = Target::Extend { branch, expected: expected.clone() };
+                match self.history().commit(Commit { target, ..commit }).await? {
+                    CommitOutcome::Applied(committed) => {
+                        Ok(CommitOutcome::Applied(committed.with_onto(expected)))
+                    }
+                    outcome => Ok(outcome),
+                }
+            }
             (Fault::HidesTheActualHead, _) => match self.history().commit(commit).await? {
                 CommitOutcome::Conflict { .. } => Ok(CommitOutcome::Conflict { actual: None }),
                 outcome => Ok(outcome),

@@ -15,6 +15,14 @@ pub(crate) enum Fault {
     None,
     /// Appends at any head.
     IgnoresExpected,
+    /// Grafts onto a chain without the head that the writer saw.
+    GraftsOntoAnyChain,
+    /// Puts grafted messages in the place of those that came first.
+    GraftsOverOthers,
+    /// Says that a graft follows the head that the writer saw, wherever it was appended.
+    HidesWhatAGraftFollows,
+    /// Refuses a graft if the head has moved on.
+    RefusesGraftsThatLost,
     /// Reports a conflict without the actual head.
     HidesTheActualHead,
     /// Writes the fragments of a commit before it checks the head.

@@ -44,6 +44,12 @@ macro_rules! caught {
 
 caught! {
     IgnoresExpected => "commit::stale_head_is_a_conflict", "concurrency::one_of_sixteen_racers_is_applied";
+    GraftsOntoAnyChain => "grafts::head_that_is_not_on_the_chain_is_a_conflict",
+        "grafts::fork_has_the_chain_of_its_parent", "grafts::branch_that_was_made_anew_is_a_conflict",
+        "grafts::without_messages_only_checks";
+    GraftsOverOthers => "grafts::after_the_messages_of_others", "grafts::sixteen_at_once_all_get_in";
+    HidesWhatAGraftFollows => "grafts::after_the_messages_of_others", "grafts::sixteen_at_once_all_get_in";
+    RefusesGraftsThatLost => "grafts::after_the_messages_of_others", "grafts::sixteen_at_once_all_get_in";
     HidesTheActualHead => "commit::stale_head_is_a_conflict";
     WritesBeforeChecking => "commit::refused_leaves_nothing";
     ForgetsKeys => "commit::key_counts_once", "concurrency::one_of_many_replays_is_applied",

@@ -46,7 +46,7 @@ pub struct Commit {
     /// An idempotency key. A second commit with the same key and content is
     /// [`CommitOutcome::Replayed`]; one with other content is refused. Keys are kept with the chat.
     ///
-    /// A commit that extends a branch with new messages needs no key: the ids of its messages
+    /// A commit that appends new messages to a branch needs no key: the ids of its messages
     /// identify it.
     pub key: Option<CommitKey>,
     /// The fencing number of the writer's [lease](crate::store::LeaseStore). A commit with another
@@ -77,6 +77,16 @@ pub enum Target {
         branch: BranchName,
         /// The head that the caller saw. `None` for a branch without messages.
         expected: Option<MessageId>,
+    },
+    /// Moves the head of `branch` to the last new message if `seen` is still on the branch's chain.
+    /// The new messages follow the head, wherever it is by then: [`Committed::onto`] names it. So of several writers who saw the same head, all get in, in the order
+    /// of their arrival. Without new messages, only the chain is checked.
+    Graft {
+        /// The branch. It must exist.
+        branch: BranchName,
+        /// The head that the caller saw. `None` for a branch without messages, which any chain
+        /// continues.
+        seen: Option<MessageId>,
     },
     /// Creates a new branch.
     Fork {
@@ -143,8 +153,8 @@ pub enum CommitOutcome {
     Applied(Committed),
     /// The commit had been written before. Nothing was written now.
     Replayed(Committed),
-    /// Nothing was written: the branch's head is not the expected one, or the exact name of a new
-    /// branch is taken.
+    /// Nothing was written: the branch's head is not the expected one, its chain does not have the
+    /// one that a graft has seen, or the exact name of a new branch is taken.
     Conflict {
         /// The actual head of that branch.
         actual: Option<MessageId>,
@@ -174,12 +184,21 @@ pub struct Committed {
     pub branch: Option<BranchName>,
     /// The head of the branch right after the commit.
     pub head: Option<MessageId>,
+    /// The head that a [graft](Target::Graft) was appended to. `None` if the branch had no messages,
+    /// if the graft is replayed after its messages were removed, and for every other target.
+    pub onto: Option<MessageId>,
 }
 
 impl Committed {
     /// Creates the result from a branch and its head.
     pub fn new(branch: Option<BranchName>, head: Option<MessageId>) -> Self {
-        Self { branch, head }
+        Self { branch, head, onto: None }
+    }
+
+    /// Sets the head that a graft was appended to.
+    #[must_use]
+    pub fn with_onto(self, onto: Option<MessageId>) -> Self {
+        Self { onto, ..self }
     }
 }
 
@@ -198,6 +217,10 @@ impl Commit {
                 expected
                     .iter()
                     .try_for_each(|id| limits::check_id(OPERATION, "expected", id.as_str()))?;
+            }
+            Target::Graft { branch, seen } => {
+                limits::check_id(OPERATION, "branch", branch.as_str())?;
+                seen.iter().try_for_each(|id| limits::check_id(OPERATION, "seen", id.as_str()))?;
             }
             Target::Fork { name, at, .. } => {
                 limits::check_id(OPERATION, "branch", name.base().as_str())?;
@@ -243,11 +266,15 @@ impl Commit {
         }
     }
 
-    /// Returns the parent of the first new message: the expected head or the fork point.
+    /// Returns the message that the caller appends to: the expected head, the head that a graft has
+    /// seen, or the fork point. It is the parent of the first new message, except that the parent of
+    /// a graft may be a later message.
     pub fn base(&self) -> Option<&MessageId> {
         match &self.target {
             Target::Stay => None,
-            Target::Extend { expected: base, .. } | Target::Fork { at: base, .. } => base.as_ref(),
+            Target::Extend { expected: base, .. }
+            | Target::Graft { seen: base, .. }
+            | Target::Fork { at: base, .. } => base.as_ref(),
         }
     }
 
@@ -265,6 +292,7 @@ impl Commit {
             Target::Fork { name: ForkName::NextVersionOf(base), activate, .. } => {
                 (3, base.as_str(), *activate)
             }
+            Target::Graft { branch, .. } => (4, branch.as_str(), false),
         };
         hash.number(kind).bytes(branch).number(activate.into());
         hash.option(self.base().map(MessageId::as_str));
@@ -435,38 +463,4 @@ impl StoredFragment {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Message, Role};
-
-    #[test]
-    fn the_lowest_free_version_is_chosen() {
-        let main = BranchName::main();
-        let taken = [main.clone(), main.version(3), "main-vacation".into()];
-        let name = |fork: ForkName| fork.choose(|name| taken.contains(name));
-        assert_eq!(name(ForkName::NextVersionOf(main.clone())), Some(main.version(2)));
-        assert_eq!(name(ForkName::NextVersionOf(main.version(3))), Some("main-v3-v2".into()));
-        assert_eq!(name(ForkName::Exact(main)), None);
-    }
-
-    #[test]
-    fn the_digest_tells_contents_apart_and_ignores_the_time() {
-        let node = |text: &str, at| {
-            Arc::new(Node::new("m", Message::text(Role::User, text), Timestamp::from_micros(at)))
-        };
-        let commit = |text: &str, at| Commit {
-            nodes: vec![node(text, at)],
-            ..Commit::new(ChatRef::new("u", "c"), Target::Stay, Timestamp::from_micros(at))
-        };
-        assert_eq!(commit("a", 1).digest(), commit("a", 2).digest());
-        assert_ne!(commit("a", 1).digest(), commit("b", 1).digest());
-        let durable = Commit { durability: Some(Durability::PowerLoss), ..commit("a", 1) };
-        assert_eq!(commit("a", 1).digest(), durable.digest());
-        let amended =
-            Commit { amendments: vec![node("a", 1)], nodes: Vec::new(), ..commit("a", 1) };
-        let redacted =
-            Commit { redactions: vec![node("a", 1)], nodes: Vec::new(), ..commit("a", 1) };
-        assert_ne!(amended.digest(), commit("a", 1).digest());
-        assert_ne!(amended.digest(), redacted.digest());
-    }
-}
+mod tests;

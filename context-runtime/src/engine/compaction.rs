@@ -224,7 +224,7 @@ impl ContextEngine {
     ) -> Option<Arc<Node>> {
         let (pending, view) = (self.compaction.as_ref()?, self.view.as_ref()?);
         let mut chain = match target {
-            Target::Extend { .. } => view.chain().clone(),
+            Target::Extend { .. } | Target::Graft { .. } => view.chain().clone(),
             Target::Fork { at: Some(at), .. } => {
                 view.chain().prefix(view.chain().position(at)? + 1)
             }

@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use context_core::message::PlacedNode;
-use context_core::store::{Branch, ChainEnd, Commit, CommitOutcome, Revision, Target, Window};
+use context_core::store::{Branch, Commit, CommitOutcome, Revision, Target};
 use context_core::{BranchName, MessageId, Node, Result, Timestamp};
 
 use super::ChatState;
 use crate::{
-    BranchHead, CommitDecision, CommitFacts, changes, decide_commit, named_messages, needs_chat,
+    BranchHead, CommitDecision, CommitFacts, changes, decide_commit, is_known_by_key,
+    named_messages, needs_chat, seen_on,
 };
 
 impl ChatState {
@@ -27,7 +28,7 @@ impl ChatState {
             self.chat = chat;
         }
         self.touch(commit.at);
-        self.add_nodes(commit.base().cloned(), &commit.nodes);
+        self.add_nodes(plan.base, &commit.nodes);
         for ((node, replaced), position) in changes(&commit).zip(&plan.changed) {
             self.amend(*position, node, replaced);
         }
@@ -61,13 +62,13 @@ impl ChatState {
     fn facts(&self, commit: &Commit) -> CommitFacts<usize> {
         let mut facts = CommitFacts::new();
         facts.known = commit.key.as_ref().and_then(|key| self.keys.get(key)).cloned();
-        if facts.known.is_some() {
+        if facts.known.is_some() && is_known_by_key(commit) {
             return facts;
         }
         let position = |id: &MessageId| Some((id.clone(), *self.index.get(id)?));
         facts.stored = named_messages(commit).filter_map(position).collect();
         if let Some((branch, last)) = facts.repeated_on(commit)
-            && self.holds(branch, last)
+            && self.depth_on(branch, last).is_some()
         {
             let stored = commit.nodes.iter().filter_map(|node| self.find(&node.id));
             facts.repeated = stored.cloned().collect();
@@ -78,7 +79,10 @@ impl ChatState {
         };
         match &commit.target {
             Target::Stay => {}
-            Target::Extend { branch, .. } => facts.head = head(branch),
+            Target::Extend { branch, .. } | Target::Graft { branch, .. } => {
+                facts.head = head(branch);
+                facts.seen = seen_on(commit).and_then(|(branch, seen)| self.depth_on(branch, seen));
+            }
             Target::Fork { name, .. } => {
                 facts.head = head(name.base());
                 facts.names = self.branches.iter().map(|branch| branch.name.clone()).collect();
@@ -89,10 +93,16 @@ impl ChatState {
         facts
     }
 
-    /// Returns whether the chain of a branch has this message.
-    fn holds(&self, branch: &BranchName, message: &MessageId) -> bool {
-        let chain = self.chain(&ChainEnd::Branch(branch.clone()), &Window::Whole);
-        chain.is_ok_and(|chain| chain.position(message).is_some())
+    /// Returns the depth of a message, if it is on the chain of a branch. Takes time in the number of
+    /// messages after it.
+    fn depth_on(&self, branch: &BranchName, message: &MessageId) -> Option<u64> {
+        let wanted = self.find(message)?;
+        let branch = self.branches.iter().find(|known| known.name == *branch)?;
+        let mut at = self.find(branch.head.as_ref()?)?;
+        while at.depth > wanted.depth {
+            at = self.find(at.parent.as_ref()?)?;
+        }
+        (at.node.id == *message).then_some(at.depth)
     }
 
     /// Adds messages, each after the previous one.

@@ -21,6 +21,10 @@ fn extend(expected: Option<&str>) -> Target {
     Target::Extend { branch: "main".into(), expected: expected.map(MessageId::from) }
 }
 
+fn graft(seen: Option<&str>) -> Target {
+    Target::Graft { branch: "main".into(), seen: seen.map(MessageId::from) }
+}
+
 fn fork(name: ForkName, at: Option<&str>) -> Target {
     Target::Fork { name, at: at.map(MessageId::from), activate: false }
 }
@@ -40,26 +44,32 @@ fn facts(commit: &Commit) -> CommitFacts<u8> {
     facts.stored = named_messages(commit).filter_map(place).collect();
     let branch = match &commit.target {
         Target::Stay => None,
-        Target::Extend { branch, .. } => Some(branch),
+        Target::Extend { branch, .. } | Target::Graft { branch, .. } => Some(branch),
         Target::Fork { name, .. } => Some(name.base()),
     };
     if branch.is_some_and(|name| name.as_str() == "main") {
         facts.head = BranchHead::At(Some("b".into()));
     }
+    facts.seen = seen_on(commit).and_then(|(_, seen)| match seen.as_str() {
+        "a" => Some(0),
+        "b" => Some(1),
+        _ => None,
+    });
     facts.names = vec!["main".into(), "main-v2".into()];
     if facts.repeated_on(commit).is_some() {
-        let stored = [("a", None), ("b", Some("a"))].into_iter();
-        let stored = stored.filter(|(id, _)| commit.nodes.iter().any(|node| node.id == **id));
-        let placed = |(id, parent): (&str, Option<&str>)| {
-            PlacedNode::new(node(id, id), parent.map(MessageId::from), 0)
+        let stored = [("a", None, 0), ("b", Some("a"), 1)].into_iter();
+        let stored = stored.filter(|(id, ..)| commit.nodes.iter().any(|node| node.id == **id));
+        let placed = |(id, parent, depth): (&str, Option<&str>, u64)| {
+            PlacedNode::new(node(id, id), parent.map(MessageId::from), depth)
         };
         facts.repeated = stored.map(placed).collect();
     }
     facts
 }
 
-fn committed(branch: Option<&str>, head: Option<&str>) -> Committed {
-    Committed::new(branch.map(BranchName::from), head.map(MessageId::from))
+fn committed(branch: Option<&str>, head: Option<&str>, onto: Option<&str>) -> Committed {
+    let committed = Committed::new(branch.map(BranchName::from), head.map(MessageId::from));
+    committed.with_onto(onto.map(MessageId::from))
 }
 
 fn plan(commit: &Commit, facts: CommitFacts<u8>) -> CommitPlan<u8> {
@@ -84,14 +94,22 @@ fn refused(commit: &Commit, facts: CommitFacts<u8>) -> (ErrorKind, String) {
 #[test]
 fn every_target_has_its_branch_and_head() {
     let next = || ForkName::NextVersionOf("main".into());
+    let (main, b) = (Some("main"), Some("b"));
     let cases = [
-        (commit(Target::Stay, &[]), committed(None, None), None),
-        (commit(extend(Some("b")), &["c", "d"]), committed(Some("main"), Some("d")), None),
-        (commit(extend(Some("b")), &[]), committed(Some("main"), Some("b")), None),
-        (commit(fork(exact("x"), None), &["c"]), committed(Some("x"), Some("c")), None),
-        (commit(fork(exact("x"), Some("a")), &[]), committed(Some("x"), Some("a")), Some(1)),
-        (commit(fork(next(), Some("b")), &[]), committed(Some("main-v3"), Some("b")), Some(2)),
+        (commit(Target::Stay, &[]), (None, None, None), None),
+        (commit(extend(b), &["c", "d"]), (main, Some("d"), None), None),
+        (commit(extend(b), &[]), (main, b, None), None),
+        (commit(graft(b), &["c"]), (main, Some("c"), b), None),
+        (commit(graft(Some("a")), &["c", "d"]), (main, Some("d"), b), None),
+        (commit(graft(None), &["c"]), (main, Some("c"), b), None),
+        (commit(graft(Some("a")), &[]), (main, b, b), None),
+        (commit(fork(exact("x"), None), &["c"]), (Some("x"), Some("c"), None), None),
+        (commit(fork(exact("x"), Some("a")), &[]), (Some("x"), Some("a"), None), Some(1)),
+        (commit(fork(next(), b), &[]), (Some("main-v3"), b, None), Some(2)),
     ];
+    let cases = cases.map(|(commit, (branch, head, onto), fork_point)| {
+        (commit, committed(branch, head, onto), fork_point)
+    });
     for (commit, expected, fork_point) in cases {
         let plan = plan(&commit, facts(&commit));
         assert_eq!((plan.committed, plan.fork_point), (expected, fork_point), "{commit:?}");
@@ -122,10 +140,10 @@ fn a_write_has_the_places_of_changed_messages_the_patched_chat_and_the_digest() 
 fn a_known_key_decides_before_everything_else() {
     let commit = Commit { key: Some("k".into()), ..commit(extend(Some("gone")), &["a"]) };
     let mut known = facts(&commit);
-    known.known = Some((commit.digest(), committed(Some("main"), Some("z"))));
-    let replayed = CommitOutcome::Replayed(committed(Some("main"), Some("z")));
+    known.known = Some((commit.digest(), committed(Some("main"), Some("z"), None)));
+    let replayed = CommitOutcome::Replayed(committed(Some("main"), Some("z"), None));
     assert_eq!(outcome(&commit, known.clone()), replayed);
-    known.known = Some(([7; 32], committed(None, None)));
+    known.known = Some(([7; 32], committed(None, None, None)));
     let (kind, message) = refused(&commit, known);
     assert_eq!(kind, ErrorKind::Invalid);
     assert!(message.contains("key"), "{message}");
@@ -136,13 +154,20 @@ fn stored_messages_are_a_replay_only_if_they_are_the_same_on_the_named_branch() 
     let exists = |ids: &[&str]| CommitOutcome::Exists {
         ids: ids.iter().map(|id| MessageId::from(*id)).collect(),
     };
-    let replayed = |branch| CommitOutcome::Replayed(committed(Some(branch), Some("b")));
+    let replayed = |branch, onto| CommitOutcome::Replayed(committed(Some(branch), Some("b"), onto));
     let other = Commit { nodes: vec![node("b", "other")], ..commit(extend(Some("a")), &[]) };
     let next = fork(ForkName::NextVersionOf("main".into()), None);
     let cases = [
-        (commit(extend(None), &["a", "b"]), replayed("main")),
-        (commit(extend(Some("a")), &["b"]), replayed("main")),
-        (commit(fork(exact("x"), Some("a")), &["b"]), replayed("x")),
+        (commit(extend(None), &["a", "b"]), replayed("main", None)),
+        (commit(extend(Some("a")), &["b"]), replayed("main", None)),
+        (commit(fork(exact("x"), Some("a")), &["b"]), replayed("x", None)),
+        (commit(graft(None), &["a", "b"]), replayed("main", None)),
+        (commit(graft(None), &["b"]), replayed("main", Some("a"))),
+        (commit(graft(Some("a")), &["b"]), replayed("main", Some("a"))),
+        // What a graft has seen comes before what it adds.
+        (commit(graft(Some("b")), &["b"]), exists(&["b"])),
+        (commit(graft(Some("gone")), &["b"]), exists(&["b"])),
+        (commit(graft(Some("a")), &["b", "c"]), exists(&["b"])),
         (commit(extend(Some("b")), &["b"]), exists(&["b"])),
         (commit(extend(None), &["b", "a"]), exists(&["b", "a"])),
         (commit(extend(Some("a")), &["b", "c"]), exists(&["b"])),
@@ -162,7 +187,9 @@ fn stored_messages_are_a_replay_only_if_they_are_the_same_on_the_named_branch() 
 
 #[test]
 fn another_head_or_a_taken_name_is_a_conflict() {
-    for target in [extend(Some("a")), extend(None), fork(exact("main"), Some("a"))] {
+    let targets =
+        [extend(Some("a")), extend(None), graft(Some("gone")), fork(exact("main"), Some("a"))];
+    for target in targets {
         let commit = commit(target, &["c"]);
         let conflict = CommitOutcome::Conflict { actual: Some("b".into()) };
         assert_eq!(outcome(&commit, facts(&commit)), conflict, "{commit:?}");
@@ -175,6 +202,7 @@ fn a_commit_is_refused_for_a_thing_that_does_not_exist() {
     let gone = Target::Extend { branch: "gone".into(), expected: None };
     let cases = [
         commit(gone, &["c"]),
+        commit(Target::Graft { branch: "gone".into(), seen: None }, &["c"]),
         commit(fork(exact("x"), Some("gone")), &["c"]),
         // A fork point is looked for before the name is.
         commit(fork(exact("main"), Some("gone")), &["c"]),
@@ -194,7 +222,10 @@ fn a_commit_is_refused_for_a_thing_that_does_not_exist() {
 fn only_new_messages_at_a_head_are_a_plain_append() {
     let append = || commit(extend(Some("b")), &["c"]);
     let (branch, head) = ("main".into(), "b".into());
-    assert_eq!(plain_append(&append()), Some((&branch, Some(&head))));
+    let plain = PlainAppend { branch: &branch, seen: Some(&head), grafts: false };
+    assert_eq!(plain_append(&append()), Some(plain));
+    let grafted = PlainAppend { grafts: true, ..plain };
+    assert_eq!(plain_append(&commit(graft(Some("b")), &["c"])), Some(grafted));
     let mut boundary = Node::clone(&node("c", "c"));
     boundary.kind = NodeKind::Boundary;
     let others = [
@@ -214,10 +245,11 @@ fn only_new_messages_at_a_head_are_a_plain_append() {
 /// A commit of a small random chat: its target, its new messages, whether it has a key.
 fn random_commit() -> impl Strategy<Value = Commit> {
     let id = || prop::sample::select(vec!["a", "b", "c", "d", "e"]);
-    let target = (0..4, prop::option::of(id())).prop_map(|(kind, at)| match kind {
+    let target = (0..5, prop::option::of(id())).prop_map(|(kind, at)| match kind {
         0 => Target::Stay,
         1 => fork(exact("main-v2"), at),
         2 => fork(ForkName::NextVersionOf("main".into()), at),
+        3 => graft(at),
         _ => extend(at),
     });
     let new = prop::sample::subsequence(vec!["a", "b", "c", "d", "e"], 0..3);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use context_core::store::{Commit, Target};
+use context_core::store::{Commit, Committed, Target};
 use context_core::{BranchName, Chain, ChatRef, MessageId, Node, Result, Store};
 
 use super::Shared;
@@ -29,16 +29,14 @@ impl Shared {
     /// The entry stays correct if others have written in between. If the generation has changed,
     /// the next read finds out. If it has not, these messages follow the cached head in that
     /// generation.
-    fn extend_cached(&self, appended: &AppendedMessages) {
-        let Some(cached) = self
-            .chains
-            .ending_with(&Key::branch(&appended.chat, &appended.branch), &appended.behind)
-        else {
-            return;
-        };
+    fn extend_cached(&self, appended: &AppendedMessages, committed: &Committed) {
+        let behind = if appended.grafts { &committed.onto } else { &appended.behind };
+        let key = Key::branch(&appended.chat, &appended.branch);
+        let cached = behind.as_ref().and_then(|behind| self.chains.ending_with(&key, behind));
+        let Some(cached) = cached else { return };
         let mut chain: Chain = cached;
         appended.nodes.iter().for_each(|node| chain.push(Arc::clone(node)));
-        self.chains.put(&Key::branch(&appended.chat, &appended.branch), &chain);
+        self.chains.put(&key, &chain);
     }
 }
 
@@ -46,13 +44,20 @@ impl Shared {
 struct AppendedMessages {
     chat: ChatRef,
     branch: BranchName,
-    behind: MessageId,
+    /// The head that the writer saw.
+    behind: Option<MessageId>,
+    /// Whether the messages follow the head that the store names instead.
+    grafts: bool,
     nodes: Vec<Arc<Node>>,
 }
 
 impl AppendedMessages {
     fn of(commit: &Commit) -> Option<Self> {
-        let Target::Extend { branch, expected: Some(behind) } = &commit.target else { return None };
+        let (branch, behind, grafts) = match &commit.target {
+            Target::Extend { branch, expected } => (branch, expected, false),
+            Target::Graft { branch, seen } => (branch, seen, true),
+            Target::Stay | Target::Fork { .. } => return None,
+        };
         // A store may count revisions itself, so messages that come with a revision are read from
         // the store.
         let plain = commit.amendments.is_empty()
@@ -63,6 +68,7 @@ impl AppendedMessages {
             chat: commit.chat.clone(),
             branch: branch.clone(),
             behind: behind.clone(),
+            grafts,
             nodes: commit.nodes.clone(),
         })
     }
@@ -87,8 +93,8 @@ forward! {
             if let Some(chat) = &redacts {
                 self.chains.forget_chat(chat);
             }
-            if let (Ok(CommitOutcome::Applied(_)), Some(appended)) = (&outcome, &appended) {
-                self.extend_cached(appended);
+            if let (Ok(CommitOutcome::Applied(committed)), Some(appended)) = (&outcome, &appended) {
+                self.extend_cached(appended, committed);
             }
             outcome
         }

@@ -20,7 +20,7 @@ fn needs_key(commit: &Commit) -> bool {
         // New messages are recognized by their ids. Without any, the repeated fork would find its
         // own branch and report that its name is taken.
         Target::Fork { name: ForkName::Exact(_), .. } => commit.nodes.is_empty(),
-        Target::Extend { .. } => {
+        Target::Extend { .. } | Target::Graft { .. } => {
             let changes = !commit.amendments.is_empty()
                 || !commit.redactions.is_empty()
                 || !commit.fragments.is_empty()

@@ -21,19 +21,41 @@ use crate::fixture::{applied, at, begin, boundary, branch, chat, extend, says, s
 /// An operation between two reads, and the store it goes through.
 #[derive(Clone, Debug)]
 enum Step {
-    Extend { branch: usize, size: usize, cut: bool },
-    Fork { at: usize },
-    Amend { message: usize, redact: bool },
-    DeleteBranch { branch: usize },
-    Rename { branch: usize },
+    Extend {
+        branch: usize,
+        size: usize,
+        cut: bool,
+    },
+    /// By one who saw nothing yet, so that it is applied at any head.
+    Graft {
+        branch: usize,
+    },
+    Fork {
+        at: usize,
+    },
+    Amend {
+        message: usize,
+        redact: bool,
+    },
+    DeleteBranch {
+        branch: usize,
+    },
+    Rename {
+        branch: usize,
+    },
     Anew,
-    Read { branch: usize, window: usize, n: usize },
+    Read {
+        branch: usize,
+        window: usize,
+        n: usize,
+    },
 }
 
 fn step() -> impl Strategy<Value = (bool, Step)> {
     let step = prop_oneof![
         6 => (0..4usize, 1..4usize, any::<bool>())
             .prop_map(|(branch, size, cut)| Step::Extend { branch, size, cut }),
+        2 => (0..4usize).prop_map(|branch| Step::Graft { branch }),
         2 => (0..40usize).prop_map(|at| Step::Fork { at }),
         1 => (0..40usize, any::<bool>()).prop_map(|(message, redact)| Step::Amend { message,
             redact }),
@@ -79,6 +101,12 @@ impl CachedChat {
                     extend(to.name.as_str(), to.head.as_ref().map(MessageId::as_str), nodes),
                 )
                 .await;
+            }
+            Step::Graft { branch } => {
+                self.made += 1;
+                let target = Target::Graft { branch: pick(branch).name, seen: None };
+                let nodes = vec![says(&format!("g{}", self.made), "grafted")];
+                applied(store, Commit { nodes, ..Commit::new(chat(), target, at(8)) }).await;
             }
             Step::Fork { at: n } => {
                 self.made += 1;

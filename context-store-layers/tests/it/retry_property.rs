@@ -26,6 +26,7 @@ enum Step {
     Add,
     Delete { idle: bool },
     Extend { branch: usize },
+    Graft { branch: usize, seen: usize },
     Fork { at: usize, exact: bool, empty: bool },
     Amend { message: usize },
     Activate { branch: usize },
@@ -52,6 +53,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Add),
         1 => any::<bool>().prop_map(|idle| Step::Delete { idle }),
         4 => n().prop_map(|branch| Step::Extend { branch }),
+        2 => (n(), n()).prop_map(|(branch, seen)| Step::Graft { branch, seen }),
         3 => (0..20usize, any::<bool>(),
             any::<bool>()).prop_map(|(at, exact, empty)| Step::Fork { at, exact, empty }),
         2 => (0..20usize).prop_map(|message| Step::Amend { message }),
@@ -129,6 +131,12 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
             let nodes = vec![says(&format!("m{n}"), "new"), says(&format!("m{n}-2"), "new")];
             let commit = extend(name(branch).as_str(), head.as_ref().map(MessageId::as_str), nodes);
             committed(history.commit(commit).await)
+        }
+        Step::Graft { branch, seen } => {
+            let target =
+                Target::Graft { branch: name(branch), seen: all.first().map(|_| message(seen)) };
+            let nodes = vec![says(&format!("g{n}"), "grafted")];
+            committed(history.commit(Commit { nodes, ..Commit::new(chat, target, now) }).await)
         }
         Step::Fork { at: from, exact, empty } => {
             let base = name(0);

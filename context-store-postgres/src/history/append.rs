@@ -8,7 +8,7 @@ use std::sync::Arc;
 use context_core::Node;
 use context_core::message::NodeKind;
 use context_core::store::{Commit, Committed};
-use context_store_kit::{pack, plain_append};
+use context_store_kit::{PlainAppend, pack, plain_append};
 use sqlx::Row;
 
 use crate::connections::{Flush, Pool, Session, Work};
@@ -18,7 +18,7 @@ use crate::history::words::{self, WordColumns};
 use crate::sql;
 use crate::values::numbers::signed;
 use crate::values::place::place;
-use crate::values::rows::{ids, weight};
+use crate::values::rows::{ids, message_id, weight};
 
 /// The maximum number of messages in a run.
 const RUN: i64 = 64;
@@ -37,13 +37,16 @@ pub(crate) async fn append(
     commit: &Commit,
 ) -> Result<Option<Committed>> {
     let small = signed(commit.nodes.len()) <= RUN;
-    let Some((branch, expected)) = plain_append(commit).filter(|_| small) else { return Ok(None) };
+    let Some(append) = plain_append(commit).filter(|_| small) else { return Ok(None) };
+    let PlainAppend { branch, seen, grafts, .. } = append;
     let data = pack::pack_all(&commit.nodes);
     if commit.nodes.len() > 1 && data.len() > RUN_BYTES {
         return Ok(None);
     }
     let own = lengths.get(&commit.chat, branch);
-    let merges = own.is_none_or(|own| full_block(own, own + signed(commit.nodes.len())).is_some());
+    let fills = |own| full_block(own, own + signed(commit.nodes.len())).is_some();
+    // Others may have written since the length of the branch was learnt.
+    let merges = grafts || own.is_none_or(fills);
     let statement = statement(merges, full_text, Flush::of(commit.durability));
     let mut session = pool.begin(Work::Append, Some(&commit.chat.user)).await?;
     let written = {
@@ -52,11 +55,12 @@ pub(crate) async fn append(
             .bind(commit.chat.user.as_str().as_bytes())
             .bind(commit.chat.chat.as_str().as_bytes())
             .bind(branch.as_str().as_bytes())
-            .bind(expected.map(|expected| expected.as_str().as_bytes()))
+            .bind(seen.map(|seen| seen.as_str().as_bytes()))
             .bind(ids(commit.nodes.iter().map(|node| &node.id)))
             .bind(data)
             .bind(weight(&commit.nodes))
-            .bind(commit.at.as_micros());
+            .bind(commit.at.as_micros())
+            .bind(grafts);
         // Places from 1. The statement adds the end of the branch.
         let query = if full_text {
             WordColumns::of(&commit.chat.user, 1, &commit.nodes).bind(query)
@@ -69,7 +73,8 @@ pub(crate) async fn append(
         Ok(Some(row)) => {
             lengths.set(&commit.chat, branch, row.try_get(0)?);
             let head = commit.nodes.last().map(|node| node.id.clone());
-            Ok(Some(Committed::new(Some(branch.clone()), head)))
+            let onto = message_id(&row, 1)?.filter(|_| grafts);
+            Ok(Some(Committed::new(Some(branch.clone()), head).with_onto(onto)))
         }
         Ok(None) => Ok(None),
         Err(fault) if fault.is_refusal() => Ok(None),

@@ -8,8 +8,8 @@ use context_core::BranchName;
 use context_core::base::CommitKey;
 use context_core::store::{Commit, CommitOutcome, Committed, Target};
 use context_store_kit::{
-    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
-    needs_chat,
+    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, is_known_by_key,
+    named_messages, needs_chat, seen_on,
 };
 use sqlx::Row;
 
@@ -22,6 +22,7 @@ use crate::history::append::{BranchEnd, add_nodes};
 use crate::history::branches::create_branch;
 use crate::history::messages::{MessageLocation, amend, find, placed};
 use crate::history::{ref_log, words};
+use crate::values::numbers::count;
 use crate::values::place::branch_of;
 use crate::values::rows::{message_id, optional_text};
 use crate::{fragments, leases, sql};
@@ -56,7 +57,7 @@ async fn look_up(
     let (mut facts, mut end) = (CommitFacts::new(), None);
     if let Some(key) = &commit.key {
         facts.known = known(session, chat, key).await?;
-        if facts.known.is_some() {
+        if facts.known.is_some() && is_known_by_key(commit) {
             return Ok((facts, end));
         }
     }
@@ -70,10 +71,16 @@ async fn look_up(
     }
     match &commit.target {
         Target::Stay => {}
-        Target::Extend { branch, .. } => {
+        Target::Extend { branch, .. } | Target::Graft { branch, .. } => {
             if let Some((no, own, head)) = branches::find_branch(session, chat, branch).await? {
                 facts.head = BranchHead::At(head);
                 end = Some(BranchEnd { chat, branch: no, own });
+            }
+            if let Some((branch, seen)) = seen_on(commit)
+                && let Some(seen) = facts.stored.get(seen)
+                && contains(session, chat, branch, seen.place).await?
+            {
+                facts.seen = Some(count(seen.depth)?);
             }
         }
         Target::Fork { name, .. } => {

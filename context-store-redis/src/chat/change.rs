@@ -1,7 +1,8 @@
 //! A change of a chat that was decided after a read. It is applied only if the data it was based on
 //! has not changed.
 
-use context_core::{ChatRef, MessageId, Timestamp};
+use context_core::{BranchName, ChatRef, MessageId, Timestamp};
+use redis::Value;
 
 use crate::chat::fields::{self, Generation, Tip};
 use crate::chat::snapshot::{ChatSnapshot, chat_not_found};
@@ -10,7 +11,7 @@ use crate::checksums;
 use crate::connections::shared::{ATTEMPTS, Shared};
 use crate::error::{Fault, Result};
 use crate::scripts::APPLY;
-use crate::values;
+use crate::values::{self, unreadable};
 
 /// The writes of a change and their preconditions.
 #[derive(Default)]
@@ -28,16 +29,27 @@ pub(crate) struct ChatChange {
     cuts: Vec<Cut>,
     /// A piece, with its number of messages before and after.
     merges: Vec<(u64, u64, u64)>,
+    graft: Option<Graft>,
     set: Vec<(String, Vec<u8>)>,
     messages: u64,
     bytes: i64,
     at: Option<Timestamp>,
 }
 
+/// Messages that are appended to a branch wherever it ends, if its chain has what was seen.
+struct Graft {
+    branch: BranchName,
+    seen: Option<MessageId>,
+    /// Id and packed form of each message.
+    nodes: Vec<(MessageId, Vec<u8>)>,
+}
+
 /// The result of applying a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeOutcome {
     Applied,
+    /// The change was applied, and its messages follow this head.
+    Grafted(Option<MessageId>),
     /// Another write was first. Read again.
     Conflict,
 }
@@ -69,6 +81,16 @@ impl ChatChange {
     /// Requires that the branch still has this end.
     pub(crate) fn if_at(&mut self, branch: &str, tip: &Tip) {
         self.equal.push((fields::branch(branch), tip.write()));
+    }
+
+    /// Appends messages to a branch wherever it ends.
+    pub(crate) fn graft(
+        &mut self,
+        branch: BranchName,
+        seen: Option<MessageId>,
+        nodes: impl Iterator<Item = (MessageId, Vec<u8>)>,
+    ) {
+        self.graft = Some(Graft { branch, seen, nodes: nodes.collect() });
     }
 
     pub(crate) fn forget_revisions(&mut self, id: &MessageId) {
@@ -113,7 +135,8 @@ impl ChatChange {
         call.arg(&snapshot.version[..]).arg(shared.new_version()).arg(shared.ttl);
         call.arg(self.messages).arg(self.bytes).arg(self.at.map(values::time).unwrap_or_default());
         let counts = [self.absent.len(), self.equal.len(), self.remove.len(), self.forget.len()];
-        let others = [self.cuts.len(), self.merges.len(), self.copies.len()];
+        let grafted = self.graft.as_ref().map_or(0, |graft| graft.nodes.len());
+        let others = [self.cuts.len(), self.merges.len(), self.copies.len(), grafted];
         counts.into_iter().chain(others).for_each(|count| {
             call.arg(count);
         });
@@ -138,11 +161,30 @@ impl ChatChange {
         self.copies.iter().for_each(|(from, to)| {
             call.arg(from).arg(to);
         });
+        if let Some(graft) = &self.graft {
+            call.arg(graft.branch.as_str());
+            call.arg(graft.seen.as_ref().map_or("", |seen| seen.as_str()));
+            graft.nodes.iter().for_each(|(id, node)| {
+                call.arg(id.as_str()).arg(&node[..]);
+            });
+        }
         self.set.iter().for_each(|(field, value)| {
             call.arg(field).arg(&value[..]);
         });
-        match shared.connection.call::<u8>(&call).await? {
+        let code = match shared.connection.call::<Value>(&call).await? {
+            Value::BulkString(head) => {
+                let head = String::from_utf8(head).map_err(|_| unreadable())?;
+                return Ok(ChangeOutcome::Grafted(
+                    Some(head).filter(|it| !it.is_empty()).map(Into::into),
+                ));
+            }
+            Value::Int(code) => code,
+            _ => return Err(unreadable()),
+        };
+        match code {
             0 => Err(chat_not_found(operation, chat)),
+            // An earlier try was applied, and its answer was lost: what it follows is read.
+            1 if self.graft.is_some() => Ok(ChangeOutcome::Conflict),
             1 => Ok(ChangeOutcome::Applied),
             2 => Ok(ChangeOutcome::Conflict),
             3 => Err(Fault::Corrupt("messages of a branch or a fragment are missing", None)),

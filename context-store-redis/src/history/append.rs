@@ -4,32 +4,40 @@
 //! [`commit`](crate::history::commit).
 
 use context_core::store::{Commit, Committed};
-use context_store_kit::{pack, plain_append};
+use context_store_kit::{PlainAppend, pack, plain_append};
+use redis::Value;
 
 use crate::chat::snapshot::chat_not_found;
 use crate::connections::shared::Shared;
 use crate::error::Result;
 use crate::scripts::APPEND;
-use crate::values;
+use crate::values::{self, unreadable};
 
-/// Writes a commit that only appends messages to a branch with the expected head. Returns `None`
-/// for any other commit.
+/// Writes a commit that only appends messages to a branch with the expected head, or to one that has
+/// moved on from there if the commit is a graft. Returns `None` for any other commit.
 pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Committed>> {
-    let (Some((branch, expected)), Some(last)) = (plain_append(commit), commit.nodes.last()) else {
+    let (Some(append), Some(last)) = (plain_append(commit), commit.nodes.last()) else {
         return Ok(None);
     };
+    let PlainAppend { branch, seen, grafts, .. } = append;
     let mut call = APPEND.key(shared.keys.chat(&commit.chat));
-    let expected = expected.map_or("", |expected| expected.as_str());
-    call.arg(branch.as_str()).arg(expected).arg(values::time(commit.at)).arg(shared.ttl);
+    let before = seen.map_or("", |seen| seen.as_str());
+    call.arg(branch.as_str()).arg(before).arg(values::time(commit.at)).arg(shared.ttl);
+    call.arg(u8::from(grafts));
     let mut packed = Vec::new();
     for node in &commit.nodes {
         packed.clear();
         pack::pack(node, &mut packed);
         call.arg(node.id.as_str()).arg(&packed[..]);
     }
-    match shared.connection.call::<u8>(&call).await? {
-        0 => Err(chat_not_found("commit", &commit.chat)),
-        1 => Ok(Some(Committed::new(Some(branch.clone()), Some(last.id.clone())))),
+    let committed = Committed::new(Some(branch.clone()), Some(last.id.clone()));
+    match shared.connection.call::<Value>(&call).await? {
+        Value::Int(0) => Err(chat_not_found("commit", &commit.chat)),
+        Value::Int(1) => Ok(Some(committed.with_onto(seen.cloned().filter(|_| grafts)))),
+        Value::BulkString(head) => {
+            let head = String::from_utf8(head).map_err(|_| unreadable())?;
+            Ok(Some(committed.with_onto(Some(head.into()))))
+        }
         _ => Ok(None),
     }
 }

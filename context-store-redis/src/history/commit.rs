@@ -11,6 +11,7 @@ use context_core::store::{Commit, CommitOutcome, Committed, Target};
 use context_core::{BranchName, MessageId, Node};
 use context_store_kit::{
     BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, needs_chat, pack,
+    seen_on,
 };
 use serde::{Deserialize, Serialize};
 
@@ -71,10 +72,12 @@ async fn write_commit(shared: &Shared, commit: &Commit) -> Result<CommitOutcome>
             Decision::Answer(outcome) => return Ok(outcome),
             Decision::Retry => {}
             Decision::Write(change, committed) => {
-                if change.apply(shared, OPERATION, &commit.chat, &snapshot).await?
-                    == ChangeOutcome::Applied
-                {
-                    return Ok(CommitOutcome::Applied(committed));
+                match change.apply(shared, OPERATION, &commit.chat, &snapshot).await? {
+                    ChangeOutcome::Applied => return Ok(CommitOutcome::Applied(committed)),
+                    ChangeOutcome::Grafted(onto) => {
+                        return Ok(CommitOutcome::Applied(committed.with_onto(onto)));
+                    }
+                    ChangeOutcome::Conflict => {}
                 }
             }
         }
@@ -121,7 +124,15 @@ async fn decide(
     };
     match &commit.target {
         Target::Stay => {}
-        Target::Extend { branch, .. } => facts.head = head(branch),
+        Target::Extend { branch, .. } | Target::Graft { branch, .. } => {
+            facts.head = head(branch);
+            if let Some((branch, seen)) = seen_on(commit)
+                && let (Some(tip), Some(seen)) = (snapshot.tip(branch), facts.stored.get(seen))
+                && snapshot.tree.holds(tip, *seen)?
+            {
+                facts.seen = Some(snapshot.tree.piece(seen.piece)?.base + seen.pos - 1);
+            }
+        }
         Target::Fork { name, .. } => {
             facts.head = head(name.base());
             facts.names = snapshot.tree.named().map(|(name, _)| name.clone()).collect();
@@ -148,7 +159,11 @@ async fn write(
     }
     let amended = amend(shared, &mut change, commit, snapshot, &found.revisions, &plan.changed);
     let Some(mut boundaries) = amended.await? else { return Ok(Decision::Retry) };
-    if let Some(name) = &plan.committed.branch {
+    if let (Target::Graft { branch, seen }, true) = (&commit.target, is_settled_by_script(commit)) {
+        commit.nodes.iter().for_each(|node| change.if_absent(fields::id(&node.id)));
+        let packed = commit.nodes.iter().map(|node| (node.id.clone(), packed(node)));
+        change.graft(branch.clone(), seen.clone(), packed);
+    } else if let Some(name) = &plan.committed.branch {
         let tip = match &commit.target {
             Target::Fork { at, activate, .. } => {
                 let mut tree = snapshot.tree.clone();
@@ -268,11 +283,21 @@ async fn amend(
     Ok(Some(boundaries))
 }
 
-/// Returns the size of a message in bytes.
-fn size(node: &Node) -> i64 {
+/// Whether the script that applies a graft appends its messages where the branch then ends. The
+/// list of boundaries has places, so it is written for the end of the branch that was read.
+fn is_settled_by_script(graft: &Commit) -> bool {
+    !graft.nodes.is_empty() && graft.nodes.iter().all(|node| node.kind != NodeKind::Boundary)
+}
+
+fn packed(node: &Node) -> Vec<u8> {
     let mut record = Vec::new();
     pack::pack(node, &mut record);
-    i64::try_from(record.len()).unwrap_or(i64::MAX)
+    record
+}
+
+/// Returns the size of a message in bytes.
+fn size(node: &Node) -> i64 {
+    i64::try_from(packed(node).len()).unwrap_or(i64::MAX)
 }
 
 /// Appends the new messages to a branch and returns its new end.

@@ -1,7 +1,9 @@
 //! The fast path of a commit: messages at the end of a branch, as one statement.
 //!
-//! The fast path is taken when this handle knows where the branch ends. The statement checks that
-//! end again. The fast path makes no decisions: every other case is left to the transaction in
+//! The fast path is taken when this handle knows where the branch ends, and the append may follow
+//! that end. The statement checks the end again, and the messages before the end of a branch stay
+//! the same ones, so a graft needs no more than one look at the head that it has seen. The fast
+//! path makes no other decisions: every other case is left to the transaction in
 //! [`commit`](crate::history::commit).
 //!
 //! The newest messages of a branch are kept in its own row, its tail, so an append rewrites one
@@ -9,7 +11,7 @@
 
 use context_core::store::{Commit, Committed};
 use context_core::{BranchName, ChatRef, MessageId};
-use context_store_kit::{pack, plain_append};
+use context_store_kit::{PlainAppend, pack, plain_append};
 use sqlx::Sqlite;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
@@ -20,6 +22,8 @@ use crate::connections::Writer;
 use crate::connections::branch_ends::{BranchEnd, BranchEnds};
 use crate::connections::tail::Tail;
 use crate::error::Result;
+use crate::history::commit::holds;
+use crate::history::messages::find;
 use crate::sql::{self, run};
 use crate::values::numbers::signed;
 use crate::values::place::place;
@@ -35,7 +39,10 @@ pub(crate) const RUN_BYTES: usize = 256 << 10;
 /// New messages, packed and ready to be appended.
 pub(crate) struct Append {
     pub(crate) at: (ChatRef, BranchName),
-    pub(crate) expected: Option<MessageId>,
+    /// The head that the caller saw.
+    pub(crate) seen: Option<MessageId>,
+    /// Whether the branch may have moved on since.
+    pub(crate) grafts: bool,
     head: MessageId,
     pub(crate) added: i64,
     /// The ids as JSON texts with commas between them.
@@ -49,7 +56,7 @@ pub(crate) struct Append {
 impl Append {
     /// Returns the append of a commit that can take the fast path, or `None` for any other commit.
     pub(crate) fn of(commit: &Commit) -> Option<Self> {
-        let (branch, expected) = plain_append(commit)?;
+        let PlainAppend { branch, seen, grafts, .. } = plain_append(commit)?;
         let last = commit.nodes.last().filter(|_| signed(commit.nodes.len()) <= RUN)?;
         let data = pack::pack_all(&commit.nodes);
         if commit.nodes.len() > 1 && data.len() > RUN_BYTES {
@@ -58,7 +65,8 @@ impl Append {
         let ids = tails::ids(commit.nodes.iter().map(|node| &node.id))?;
         Some(Self {
             at: (commit.chat.clone(), branch.clone()),
-            expected: expected.cloned(),
+            seen: seen.cloned(),
+            grafts,
             head: last.id.clone(),
             added: signed(commit.nodes.len()),
             fits_tail: commit.nodes.iter().all(|node| tails::is_plain(&node.id)),
@@ -73,23 +81,50 @@ impl Append {
         self.data.len() <= RUN_BYTES
     }
 
-    /// Writes the messages if the branch ends where the commit expects. Returns `None` if it does
-    /// not, or if the file refuses.
+    /// Writes the messages if they may follow the end of the branch. Returns `None` if they may not,
+    /// or if the file refuses.
     pub(crate) async fn run(self, writer: &mut Writer) -> Result<Option<Committed>> {
         let Writer { connection, branch_ends, .. } = writer;
         let end = end_of(connection, branch_ends, &self).await?;
-        let Some(end) = end.filter(|end| end.head == self.expected) else { return Ok(None) };
+        let Some(end) = end else { return Ok(None) };
+        if !self.may_follow(connection, &end).await? {
+            return Ok(None);
+        }
         let at = self.at.clone();
         let added = self.added;
+        let committed = self.committed(&end);
         let (query, end) = self.bind(sqlx::query(sql::APPEND_ROW), &end);
         if let Err(fault) = run(connection, query).await {
             branch_ends.forget(&at);
             return if fault.is_refusal() { Ok(None) } else { Err(fault) };
         }
-        let committed = Committed::new(Some(at.1.clone()), end.head.clone());
         branch_ends.learn(at, end);
         writer.unindexed += added;
         Ok(Some(committed))
+    }
+
+    /// Whether the branch ends where the caller saw it end, or has moved on from there and this is a
+    /// graft.
+    pub(crate) async fn may_follow(
+        &self,
+        connection: &mut SqliteConnection,
+        end: &BranchEnd,
+    ) -> Result<bool> {
+        match &self.seen {
+            seen if *seen == end.head => Ok(true),
+            Some(seen) if self.grafts => {
+                let found = find(connection, end.chat, std::iter::once(seen)).await?;
+                let Some(location) = found.get(seen) else { return Ok(false) };
+                holds(connection, end, &self.at.1, location.place).await
+            }
+            _ => Ok(self.grafts),
+        }
+    }
+
+    /// Returns the result of this append to a branch that ends at `before`.
+    pub(crate) fn committed(&self, before: &BranchEnd) -> Committed {
+        let committed = Committed::new(Some(self.at.1.clone()), Some(self.head.clone()));
+        committed.with_onto(before.head.clone().filter(|_| self.grafts))
     }
 
     /// Returns the end of the branch after this append to a branch that ends at `before`.
@@ -137,14 +172,15 @@ impl Append {
     }
 }
 
-/// Returns the end of a branch as this handle knows it. If that is not where the append expects it,
+/// Returns the end of a branch as this handle knows it. If that is not the end that the caller saw,
 /// another handle may have written, and the stored end is returned.
 pub(crate) async fn end_of(
     connection: &mut SqliteConnection,
     known: &BranchEnds,
     append: &Append,
 ) -> Result<Option<BranchEnd>> {
-    match known.get(&append.at).filter(|end| end.head == append.expected) {
+    let fits = |end: &&BranchEnd| end.head == append.seen || append.grafts && append.seen.is_none();
+    match known.get(&append.at).filter(fits) {
         Some(end) => Ok(Some(end.clone())),
         None => branch_end(connection, &append.at).await,
     }

@@ -8,8 +8,8 @@ use context_core::message::NodeKind;
 use context_core::store::{Commit, CommitOutcome, Committed, Durability, Target};
 use context_core::{BranchName, MessageId};
 use context_store_kit::{
-    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
-    needs_chat, pack,
+    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, is_known_by_key,
+    named_messages, needs_chat, pack, seen_on,
 };
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
@@ -26,7 +26,7 @@ use crate::fragments::log::WrittenBy;
 use crate::history::append::{Append, Merge, RUN, RUN_BYTES};
 use crate::history::messages::{MessageLocation, amend, find, placed};
 use crate::history::{branches, ref_log, unindexed, words};
-use crate::values::numbers::signed;
+use crate::values::numbers::{count, signed};
 use crate::values::place::{branch_of, place};
 use crate::values::rows::{json_ids, length, message_id};
 use crate::{chat, fragments, leases, sql};
@@ -97,24 +97,31 @@ async fn look_up(
     let (mut facts, mut end) = (CommitFacts::new(), None);
     if let Some(key) = &commit.key {
         facts.known = known(connection, chat, key).await?;
-        if facts.known.is_some() {
+        if facts.known.is_some() && is_known_by_key(commit) {
             return Ok((facts, end));
         }
     }
     facts.stored = find(connection, chat, named_messages(commit)).await?;
     if let Some((branch, last)) = facts.repeated_on(commit)
         && let Some(last) = facts.stored.get(last)
-        && holds(connection, chat, branch, last.place).await?
+        && let Some(end) = find_branch(connection, chat, branch).await?
+        && holds(connection, &end, branch, last.place).await?
     {
         let ids: Vec<_> = commit.nodes.iter().map(|node| node.id.clone()).collect();
         facts.repeated = placed(connection, chat, &ids).await?.into_iter().flatten().collect();
     }
     match &commit.target {
         Target::Stay => {}
-        Target::Extend { branch, .. } => {
+        Target::Extend { branch, .. } | Target::Graft { branch, .. } => {
             end = find_branch(connection, chat, branch).await?;
             if let Some(end) = &end {
                 facts.head = BranchHead::At(end.head.clone());
+                if let Some((branch, seen)) = seen_on(commit)
+                    && let Some(seen) = facts.stored.get(seen)
+                    && holds(connection, end, branch, seen.place).await?
+                {
+                    facts.seen = Some(count(seen.depth)?);
+                }
             }
         }
         Target::Fork { name, .. } => {
@@ -149,14 +156,17 @@ async fn known(
     Ok(Some((digest, Committed::new(branch, message_id(&row, 4)?))))
 }
 
-/// Whether the chain of a branch contains a place.
-async fn holds(
+/// Whether the chain of a branch with this end contains a place.
+pub(crate) async fn holds(
     connection: &mut SqliteConnection,
-    chat: i64,
+    end: &BranchEnd,
     branch: &BranchName,
     place: i64,
 ) -> Result<bool> {
-    let lineage = lineage(connection, chat, branch).await?;
+    if branch_of(place) == end.branch {
+        return Ok(place <= self::place(end.branch, end.own));
+    }
+    let lineage = lineage(connection, end.chat, branch).await?;
     let own = lineage.iter().find(|(first, _)| branch_of(*first) == branch_of(place));
     Ok(own.is_some_and(|(_, last)| place <= *last))
 }

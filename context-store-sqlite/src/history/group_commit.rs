@@ -163,8 +163,8 @@ async fn first_of<'a>(
     .await
 }
 
-/// Writes those appends of a group whose branches end where they expect, as far as this handle
-/// knows. The others get no answer.
+/// Writes those appends of a group that may follow the ends of their branches, as far as this
+/// handle knows, in the order of their arrival. The others get no answer.
 async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
     let durability = group.iter().map(|queued| writer.durability_of(queued.durability)).max();
     if let Err(fault) = writer.set_durability(durability).await {
@@ -173,9 +173,21 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
     // Writing rows in the order of their places is cheaper than in any other order. The appends of
     // one branch stay in their order.
     let Writer { connection, branch_ends, unindexed, .. } = writer;
-    let mut rows = Vec::with_capacity(group.len());
+    let mut rows: Vec<(BranchEnd, QueuedAppend)> = Vec::with_capacity(group.len());
     for queued in group.drain(..) {
-        match end_of(connection, branch_ends, &queued.append).await {
+        let append = &queued.append;
+        let end = match rows.iter().rev().find(|(_, earlier)| earlier.append.at == append.at) {
+            Some((end, _)) if append.grafts => Ok(Some(end.clone())),
+            _ => end_of(connection, branch_ends, append).await,
+        };
+        let end = match end {
+            Ok(Some(end)) if append.grafts => {
+                let follows = append.may_follow(connection, &end).await;
+                follows.map(|follows| follows.then_some(end))
+            }
+            end => end,
+        };
+        match end {
             Ok(Some(end)) => rows.push((end, queued)),
             Ok(None) => {}
             Err(fault) => {
@@ -190,7 +202,8 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
     let mut ends: HashMap<(ChatRef, BranchName), BranchEnd> = HashMap::new();
     rows.retain(|(stored, QueuedAppend { append, .. })| {
         let end = ends.get(&append.at).unwrap_or(stored);
-        let follows = end.head == append.expected;
+        // A chain that has the head that a graft has seen has it after other appends as well.
+        let follows = append.grafts || end.head == append.seen;
         if follows {
             let end = append.end(end);
             ends.insert(append.at.clone(), end);
@@ -205,11 +218,10 @@ async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
     let (mut before, mut added): (Option<BranchEnd>, _) = (None, 0);
     for (stored, QueuedAppend { append, answer, .. }) in rows {
         let end = before.filter(|before| before.branch == stored.branch).unwrap_or(stored);
-        let branch = append.at.1.clone();
         added += append.added;
+        answers.push((answer, append.committed(&end)));
         let (bound, after) = append.bind(query, &end);
         query = bound;
-        answers.push((answer, Committed::new(Some(branch), after.head.clone())));
         before = Some(after);
     }
     for _ in 0..empty {

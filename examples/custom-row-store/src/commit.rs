@@ -4,7 +4,7 @@ use context_core::store::{Commit, CommitOutcome, Committed, Target};
 use context_core::{BranchName, Node};
 use context_store_kit::{
     BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
-    pack,
+    pack, seen_on,
 };
 use rusqlite::{OptionalExtension, params};
 
@@ -51,9 +51,15 @@ fn look_up(row: &ChatRow<'_>, commit: &Commit) -> Result<CommitFacts<StoredMessa
             facts.repeated.extend(row.message(&node.id)?);
         }
     }
+    if let Some((branch, seen)) = seen_on(commit)
+        && let Some(Some(head)) = head(branch)
+    {
+        let chain = row.chain_to(row.known(head)?.no)?;
+        facts.seen = (0..).zip(&chain).find(|(_, node)| node.id == *seen).map(|(depth, _)| depth);
+    }
     let named = match &commit.target {
         Target::Stay => None,
-        Target::Extend { branch, .. } => head(branch),
+        Target::Extend { branch, .. } | Target::Graft { branch, .. } => head(branch),
         Target::Fork { name, .. } => head(name.base()),
     };
     facts.head = named.map_or(BranchHead::Missing, |head| BranchHead::At(head.clone()));
@@ -88,7 +94,7 @@ fn write(
     }
     row.changes += i64::from(!plan.changed.is_empty());
     if let Some(branch) = &plan.committed.branch {
-        let mut last = commit.base().map(|base| row.known(base)).transpose()?;
+        let mut last = plan.base.as_ref().map(|base| row.known(base)).transpose()?;
         for node in &commit.nodes {
             let depth = last.map_or(0, |last| last.depth + 1);
             sql.prepare_cached(

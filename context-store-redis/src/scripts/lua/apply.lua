@@ -1,16 +1,18 @@
 -- Applies a change that was decided after a read, if its preconditions still hold. ARGV: version,
--- new version, time to live, messages and bytes to add, time or '', then seven numbers: of fields
+-- new version, time to live, messages and bytes to add, time or '', then eight numbers: of fields
 -- that must be absent, that must be equal, to delete, of messages that lose their revisions, of
--- pieces to cut, to merge, of fields to copy. Then those items, then the fields to set. Returns 0 if the chat does not
--- exist, 1 if the change was applied, 2 if another write was first, 3 if something is missing, 4 if
--- the counters are damaged. All reads precede the first write.
+-- pieces to cut, to merge, of fields to copy, of messages to graft. Then those items (messages: the
+-- branch, the head that was seen or '', then id and packed node of each), then the fields to set.
+-- Returns 0 if the chat does not exist, 1 if the change was applied, the head that grafted messages
+-- follow, 2 if another write was first, 3 if something is missing, 4 if the counters are damaged.
+-- All reads precede the first write.
 local seen = redis.call('HMGET', key, 'v', 'a')
 if not seen[1] then return 0 end
 if seen[1] == ARGV[2] then return 1 end
 if seen[1] ~= ARGV[1] then return 2 end
 local counts = text_of('a', seen[2])
 if not counts then return 4 end
-local at = 13
+local at = 14
 local function next_args(n)
     local from = at + 1
     at = at + n
@@ -98,6 +100,18 @@ for i = from, to, 2 do
     sets[#sets + 1] = ARGV[i + 1]
     sets[#sets + 1] = value
 end
+local nodes, onto = tonumber(ARGV[14]), 1
+local no, own
+if nodes > 0 then
+    from, to = next_args(2 + 2 * nodes)
+    local found = redis.call('HGET', key, 'b' .. ARGV[from])
+    if not found then return 2 end
+    no, own, onto = string.match(found, '^(%d+) (%d+) (.*)$')
+    if not holds(no, own, ARGV[from + 1]) then return 2 end
+    own = tonumber(own)
+    bytes = bytes + place(sets, ARGV[from], no, own, from + 2, nodes)
+    messages = messages + nodes
+end
 
 -- The first write is one that a full server rejects, so that nothing has changed then.
 counts = number(messages) .. ' ' .. number(bytes) .. ' ' .. updated
@@ -106,5 +120,6 @@ for i = at + 1, #ARGV do sets[#sets + 1] = ARGV[i] end
 each('HSET', sets)
 each('HDEL', dels)
 for i = merges, merges_to, 3 do merge_after(ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])) end
+if nodes > 0 then merge_after(no, own, own + nodes) end
 if ARGV[3] ~= '0' then redis.call('PEXPIRE', key, ARGV[3]) end
-return 1
+return onto
