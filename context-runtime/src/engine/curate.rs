@@ -6,18 +6,13 @@ use std::sync::Arc;
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::NodeKind;
-use context_core::store::{
-    Branch, BranchDeletion, ChainEnd, CommitOutcome, RefLog, Target, Window,
-};
+use context_core::store::{Branch, BranchDeletion, ChainEnd, Committed, RefLog, Target, Window};
 use context_core::{
     BranchName, Chain, Diagnostic, Error, ErrorKind, MessageId, Node, Part, Result,
 };
 
 use super::ContextEngine;
 use crate::removal::{Redaction, RemovalOptions, RemovalReport, redact_messages};
-
-/// The maximum number of attempts at a change that conflicts with other writers of the chat.
-const ATTEMPTS: usize = 16;
 
 /// The fork point of two branches, and the messages that each has after it.
 #[derive(Clone, Debug, PartialEq)]
@@ -206,32 +201,15 @@ impl ContextEngine {
             copies.push((id.clone(), copy.id.clone()));
             nodes.push(Arc::new(copy));
         }
-        for _ in 0..ATTEMPTS {
-            let branch = self.branches().await?.into_iter().find(|branch| branch.name == onto);
-            let expected = branch.ok_or_else(|| Error::not_found(OPERATION, "branch", &onto))?.head;
-            let target = Target::Extend { branch: onto.clone(), expected };
-            let mut commit = self.new_commit(target);
-            commit.nodes = nodes.clone();
-            match self.parts.history().commit(commit).await? {
-                CommitOutcome::Applied(committed) | CommitOutcome::Replayed(committed) => {
-                    let diagnostics = unpaired(&nodes);
-                    return Ok(CherryPicked {
-                        branch: onto,
-                        head: committed.head,
-                        copies,
-                        diagnostics,
-                    });
-                }
-                CommitOutcome::Exists { ids } => {
-                    let error =
-                        Error::new(ErrorKind::Bug, OPERATION, "generated ids exist already");
-                    return Err(error.with("ids", ids.len()));
-                }
-                _ => {}
-            }
-        }
-        Err(Error::new(ErrorKind::Conflict, OPERATION, "other writers keep moving the branch")
-            .with("branch", &onto))
+        let target = Target::Graft { branch: onto.clone(), seen: None };
+        let mut commit = self.new_commit(target);
+        commit.nodes = nodes;
+        let diagnostics = unpaired(&commit.nodes);
+        let committed = self.parts.history().commit(commit).await?.committed();
+        let Some(Committed { head, .. }) = committed else {
+            return Err(Error::new(ErrorKind::Bug, OPERATION, "generated ids exist already"));
+        };
+        Ok(CherryPicked { branch: onto, head, copies, diagnostics })
     }
 }
 

@@ -25,10 +25,11 @@ impl ContextEngine {
         self.read_view(Reach::Whole).await
     }
 
-    /// Returns the branch as the caller last saw it, or reads it if it was never read. A save
-    /// compares against it, so that a conflict is one against what the caller saw.
+    /// Returns the branch as the caller last saw it, or reads it if it was never read, or if the
+    /// caller's own messages were grafted since. A save compares against it, so that a conflict is
+    /// one against what the caller saw.
     pub(super) async fn known_view(&mut self) -> Result<&mut View> {
-        if self.view.is_none() {
+        if self.view.as_ref().is_none_or(View::is_behind) {
             self.view().await?;
         }
         Ok(self.view.as_mut().expect("just read"))
@@ -36,6 +37,9 @@ impl ContextEngine {
 
     /// Returns the whole branch as the caller last saw it.
     pub(super) async fn known_whole_view(&mut self) -> Result<&mut View> {
+        if self.view.as_ref().is_some_and(View::is_behind) {
+            self.view().await?;
+        }
         let known = self.view.as_ref().filter(|view| !view.is_whole());
         if let Some(head) = known.and_then(View::head).cloned() {
             let source = Source { history: self.parts.history(), chat: &self.chat };

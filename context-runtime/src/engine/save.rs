@@ -1,9 +1,10 @@
 //! Saving: from pending messages to one commit.
 //!
-//! The usual save is one commit that extends the branch by messages with fresh ids, attempted
-//! without reading first. Only if the store refuses it does the engine compare in detail: ids that
-//! are stored already are edits, and the conflict policy handles a head that moved. A commit whose
-//! answer was lost is sent again with the same content, so it takes effect at most once.
+//! The usual save is one commit that appends messages with fresh ids to the branch, attempted
+//! without reading first. With [`ConflictPolicy::Graft`] the store appends them to whatever the
+//! head is by then. Only if the store refuses the commit does the engine compare in detail: ids
+//! that are stored already are edits, and the conflict policy handles a head that moved. A commit
+//! whose answer was lost is sent again with the same content, so it takes effect at most once.
 
 use std::sync::Arc;
 
@@ -20,9 +21,9 @@ use super::view::View;
 use super::{ConflictPolicy, ContextEngine};
 use crate::trace;
 
-/// The maximum number of attempts at a save when other writers keep moving the branch. Each lost
-/// race means that another save succeeded, so only a large number of concurrent writers comes near
-/// this limit.
+/// The maximum number of attempts at a save that loses races. A graft loses one only if the branch
+/// was deleted or renamed and made again. A compaction names every message before it, so it has to
+/// be made anew for each head; each race that it loses means that another save succeeded.
 const ATTEMPTS: usize = 100;
 
 /// The handling of pending messages whose ids are stored already.
@@ -159,9 +160,15 @@ impl ContextEngine {
         let mut outcome = SaveOutcome::Saved;
         for _ in 0..ATTEMPTS {
             let expected = self.known_view().await?.head().cloned();
-            let target = match draft.nodes.is_empty() && self.compaction.is_none() {
-                true => Target::Stay,
-                false => Target::Extend { branch: self.branch.clone(), expected: expected.clone() },
+            let branch = self.branch.clone();
+            let target = if self.compaction.is_some() {
+                Target::Extend { branch, expected: expected.clone() }
+            } else if draft.nodes.is_empty() {
+                Target::Stay
+            } else if self.parts.conflict == ConflictPolicy::Graft {
+                Target::Graft { branch, seen: expected.clone() }
+            } else {
+                Target::Extend { branch, expected: expected.clone() }
             };
             let flight = self.flight(&draft, target)?;
             if flight.is_empty() {
@@ -171,6 +178,10 @@ impl ContextEngine {
             match self.send(flight.clone()).await? {
                 CommitOutcome::Applied(committed) | CommitOutcome::Replayed(committed) => {
                     self.absorb(&flight, &committed);
+                    let grafts = matches!(flight.commit.target, Target::Graft { .. });
+                    if grafts && committed.onto != expected {
+                        outcome = SaveOutcome::Grafted { onto: committed.onto };
+                    }
                     let head = committed.head.or(expected);
                     return Ok(self.saved(head, outcome));
                 }
@@ -259,7 +270,7 @@ impl ContextEngine {
 
     fn flight(&self, draft: &Draft, target: Target) -> Result<InFlight> {
         let (fragments, stored) = self.fragments.to_store(&self.parts.codecs)?.into_iter().unzip();
-        let plain = matches!(target, Target::Extend { .. });
+        let plain = matches!(target, Target::Extend { .. } | Target::Graft { .. });
         let mut nodes = draft.nodes.clone();
         nodes.extend(self.boundary_behind(&target, &draft.nodes));
         let mut commit = Commit {
@@ -298,12 +309,20 @@ impl ContextEngine {
         }
         self.view = self.view.take().and_then(|mut view| match &commit.target {
             Target::Stay => Some(view),
-            Target::Extend { expected, .. } => (view.head() == expected.as_ref()).then_some(view),
+            Target::Extend { .. } | Target::Graft { .. } => {
+                (view.head() == commit.base()).then_some(view)
+            }
             Target::Fork { at: Some(at), .. } => view.up_to(at),
             Target::Fork { at: None, .. } => Some(View::default()),
         });
+        let grafts = matches!(commit.target, Target::Graft { .. });
         if let Some(view) = &mut self.view {
-            commit.nodes.iter().for_each(|node| view.push(Arc::clone(node)));
+            if grafts && view.head() != committed.onto.as_ref() {
+                // The messages of others come first. They are read with the next use of the view.
+                view.fall_behind();
+            } else {
+                commit.nodes.iter().for_each(|node| view.push(Arc::clone(node)));
+            }
             commit.amendments.iter().for_each(|node| view.amend(node));
             if !commit.amendments.is_empty() {
                 view.amended();

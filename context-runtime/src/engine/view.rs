@@ -45,6 +45,8 @@ pub(super) struct View {
     positions: Option<HashTrieMapSync<MessageId, usize>>,
     /// The summary that reminders use. Built if there are reminders.
     summary: Option<ConversationSummary>,
+    /// Whether the branch goes on behind the chain, as this engine knows from its own write.
+    behind: bool,
 }
 
 impl View {
@@ -127,6 +129,17 @@ impl View {
     /// Records that these messages are not in the part of the branch that was not read.
     pub(super) fn note_absent(&mut self, ids: Vec<MessageId>) {
         self.absent.extend(ids);
+    }
+
+    /// Records that this engine's own messages are on the branch, behind messages of others that
+    /// were not read.
+    pub(super) fn fall_behind(&mut self) {
+        self.behind = true;
+    }
+
+    /// Whether the view lacks messages that this engine wrote itself.
+    pub(super) fn is_behind(&self) -> bool {
+        self.behind
     }
 
     pub(super) fn head(&self) -> Option<&MessageId> {

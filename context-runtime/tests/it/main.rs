@@ -15,6 +15,7 @@ mod agent;
 mod as_of;
 #[cfg(all(feature = "cache", feature = "instructions"))]
 mod boundary_reads;
+mod busy_chat;
 #[cfg(feature = "cache")]
 mod cache;
 mod circular_listings;

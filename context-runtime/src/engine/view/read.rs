@@ -54,6 +54,7 @@ impl Source<'_> {
             return Ok(self.open(&end, reach).await?.sharing(&view));
         }
         news.iter().for_each(|node| view.push(Arc::clone(node)));
+        view.behind = false;
         Ok(view)
     }
 
