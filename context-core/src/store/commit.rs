@@ -79,8 +79,9 @@ pub enum Target {
         expected: Option<MessageId>,
     },
     /// Moves the head of `branch` to the last new message if `seen` is still on the branch's chain.
-    /// The new messages follow the head, wherever it is by then: [`Committed::onto`] names it. So of several writers who saw the same head, all get in, in the order
-    /// of their arrival. Without new messages, only the chain is checked.
+    /// The new messages follow the head, wherever it is by then: [`Committed::onto`] names it. So
+    /// of several writers who saw the same head, all get in, in the order of their arrival. Without
+    /// new messages, only the chain is checked.
     Graft {
         /// The branch. It must exist.
         branch: BranchName,
@@ -184,8 +185,9 @@ pub struct Committed {
     pub branch: Option<BranchName>,
     /// The head of the branch right after the commit.
     pub head: Option<MessageId>,
-    /// The head that a [graft](Target::Graft) was appended to. `None` if the branch had no messages,
-    /// if the graft is replayed after its messages were removed, and for every other target.
+    /// The head that a [graft](Target::Graft) was appended to. `None` if the branch had no
+    /// messages, if the graft is replayed after its messages were removed, and for every other
+    /// target.
     pub onto: Option<MessageId>,
 }
 
@@ -267,8 +269,8 @@ impl Commit {
     }
 
     /// Returns the message that the caller appends to: the expected head, the head that a graft has
-    /// seen, or the fork point. It is the parent of the first new message, except that the parent of
-    /// a graft may be a later message.
+    /// seen, or the fork point. It is the parent of the first new message, except that the parent
+    /// of a graft may be a later message.
     pub fn base(&self) -> Option<&MessageId> {
         match &self.target {
             Target::Stay => None,

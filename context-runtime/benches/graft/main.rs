@@ -1,5 +1,5 @@
-//! `cargo xtask bench graft`: one busy chat. Sixteen engines save to one branch at the same time, and
-//! each save is grafted behind those of the others.
+//! `cargo xtask bench graft`: one busy chat. Sixteen engines save to one branch at the same time,
+//! and each save is grafted behind those of the others.
 //!
 //! Nobody may be refused, all must get in about equally often, and the slowest saves must not wait
 //! much longer than the usual ones. These are ratios within a run, so they are judged; the turns in

@@ -93,8 +93,8 @@ impl ChatState {
         facts
     }
 
-    /// Returns the depth of a message, if it is on the chain of a branch. Takes time in the number of
-    /// messages after it.
+    /// Returns the depth of a message, if it is on the chain of a branch. Takes time in the number
+    /// of messages after it.
     fn depth_on(&self, branch: &BranchName, message: &MessageId) -> Option<u64> {
         let wanted = self.find(message)?;
         let branch = self.branches.iter().find(|known| known.name == *branch)?;

@@ -9,8 +9,8 @@ macro_rules! merged_bytes {
 
 /// Appends the new messages with ids $5 to branch $3 of a chat if its head is still $4, or, if $9
 /// says that this is a graft, if message $4 is one of those that the branch owns. One statement,
-/// which returns how many messages the branch then owns and the head before, or no row if it has not
-/// written. $6 are the packed messages, $7 is their weight, $8 the time.
+/// which returns how many messages the branch then owns and the head before, or no row if it has
+/// not written. $6 are the packed messages, $7 is their weight, $8 the time.
 ///
 /// The head is compared twice: before the chat's row is locked, and again after, because another
 /// writer may have written in between. If only the first comparison succeeds, the statement fails

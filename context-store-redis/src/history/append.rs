@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::scripts::APPEND;
 use crate::values::{self, unreadable};
 
-/// Writes a commit that only appends messages to a branch with the expected head, or to one that has
-/// moved on from there if the commit is a graft. Returns `None` for any other commit.
+/// Writes a commit that only appends messages to a branch with the expected head, or to one that
+/// has moved on from there if the commit is a graft. Returns `None` for any other commit.
 pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Committed>> {
     let (Some(append), Some(last)) = (plain_append(commit), commit.nodes.last()) else {
         return Ok(None);

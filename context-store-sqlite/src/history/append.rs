@@ -81,8 +81,8 @@ impl Append {
         self.data.len() <= RUN_BYTES
     }
 
-    /// Writes the messages if they may follow the end of the branch. Returns `None` if they may not,
-    /// or if the file refuses.
+    /// Writes the messages if they may follow the end of the branch. Returns `None` if they may
+    /// not, or if the file refuses.
     pub(crate) async fn run(self, writer: &mut Writer) -> Result<Option<Committed>> {
         let Writer { connection, branch_ends, .. } = writer;
         let end = end_of(connection, branch_ends, &self).await?;
@@ -103,8 +103,8 @@ impl Append {
         Ok(Some(committed))
     }
 
-    /// Whether the branch ends where the caller saw it end, or has moved on from there and this is a
-    /// graft.
+    /// Whether the branch ends where the caller saw it end, or has moved on from there and this is
+    /// a graft.
     pub(crate) async fn may_follow(
         &self,
         connection: &mut SqliteConnection,
