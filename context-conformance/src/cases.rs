@@ -47,6 +47,7 @@ mod search_hits;
 mod stream_races;
 mod stream_reads;
 mod stream_removal;
+mod stream_watch;
 mod streams;
 mod windows;
 
@@ -76,6 +77,7 @@ const GROUPS: &[&[Case]] = &[
     stream_reads::CASES,
     stream_races::CASES,
     stream_removal::CASES,
+    stream_watch::CASES,
     leases::CASES,
     rounds::CASES,
     round_values::CASES,

@@ -60,6 +60,7 @@
 //! | `blobs`, `blob_references` | blobs next to messages, references to them, when they are removed |
 //! | `streams`, `stream_reads` | streams of answers in flight: their writer, their end, what readers see |
 //! | `stream_races`, `stream_removal` | concurrent writers and readers of one stream, and its removal |
+//! | `stream_watch` | readers of streams are woken by every change |
 //! | `rounds`, `round_values`, `round_listing`, `round_messages` | trajectories: commits to rounds, their contents, their listing |
 //! | `round_removal`, `round_races` | removal of rounds, and concurrent writers of one round |
 //! | `memories`, `memory_listing`, `memory_search` | memory records: writing, reading, paging, search results and their order |

@@ -45,7 +45,7 @@ pub use ref_log::{RefChange, RefLog, RefLogEntry, RefLogStore};
 pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore, Snippet};
 pub use stream::{
     AppendPosition, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
-    StreamPrune, StreamState, StreamStore, StreamsPruned,
+    StreamPrune, StreamState, StreamStore, StreamWatch, StreamsPruned,
 };
 pub use trajectory::{
     MessageNode, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned, TrajectoryStore,

@@ -12,9 +12,11 @@ use context_core::store::{
     Blob, BlobPrune, BlobStore, BlobsPruned, CheckReport, Cursor, Durability, Erasure,
     FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
     NewBlob, Page, RefLogStore, SearchStore, StoreInfo, StoredStream, StreamAppend, StreamClaim,
-    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, TrajectoryStore,
+    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamWatch, StreamsPruned,
+    TrajectoryStore,
 };
 use context_core::{CancelSignal, ChatRef, Error, ErrorKind, Result, Store, Timestamp, UserId};
+use context_store_kit::watch::{Topic, Watches};
 use context_store_kit::{ChatState, StateBacked, StateStore};
 
 use crate::blobs::Blobs;
@@ -40,6 +42,7 @@ pub(crate) struct Chats {
     created: u64,
     blobs: Blobs,
     streams: Streams,
+    watches: Watches,
     pub(crate) rounds: Rounds,
     pub(crate) memories: Memories,
 }
@@ -49,6 +52,13 @@ impl Chats {
     fn check(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
         let known = self.by_ref.contains_key(chat);
         if known { Ok(()) } else { Err(Error::not_found(operation, "chat", &chat.chat)) }
+    }
+
+    /// Wakes the watches of a stream.
+    fn wake(&self, chat: &ChatRef, id: &StreamId) {
+        if !self.watches.is_empty() {
+            self.watches.wake(Topic::stream(chat, id));
+        }
     }
 }
 
@@ -141,7 +151,8 @@ impl StateStore for Shared {
         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static,
     {
         let mut chats = self.chats_mut("write")?;
-        let Chats { by_ref, created, blobs, streams, rounds: _, memories: _ } = &mut *chats;
+        let Chats { by_ref, created, blobs, streams, watches, rounds: _, memories: _ } =
+            &mut *chats;
         // The state is moved out, and cloned only if a reader holds it at the moment. A `ChatState`
         // does not change when it returns an error, so the state is put back in either case.
         let mut state = by_ref.remove(chat).map(Arc::unwrap_or_clone);
@@ -151,6 +162,7 @@ impl StateStore for Shared {
             None => {
                 blobs.forget_chat(chat);
                 streams.forget_chat(chat);
+                watches.wake(Topic::chat(chat));
             }
         }
         done
@@ -229,7 +241,9 @@ impl StreamStore for Shared {
         limits::check_stream("create_stream", chat, id)?;
         let mut chats = self.chats_mut("create_stream")?;
         chats.check("create_stream", chat)?;
-        Ok(chats.streams.create(chat, id, at))
+        let done = chats.streams.create(chat, id, at);
+        chats.wake(chat, id);
+        Ok(done)
     }
 
     async fn claim_stream(
@@ -241,7 +255,9 @@ impl StreamStore for Shared {
         claim.check(chat, id)?;
         let mut chats = self.chats_mut("claim_stream")?;
         chats.check("claim_stream", chat)?;
-        chats.streams.claim(chat, id, claim)
+        let done = chats.streams.claim(chat, id, claim);
+        chats.wake(chat, id);
+        done
     }
 
     async fn append_stream(
@@ -253,7 +269,9 @@ impl StreamStore for Shared {
         append.check(chat, id)?;
         let mut chats = self.chats_mut("append_stream")?;
         chats.check("append_stream", chat)?;
-        chats.streams.append(chat, id, append)
+        let done = chats.streams.append(chat, id, append);
+        chats.wake(chat, id);
+        done
     }
 
     async fn cancel_stream(
@@ -264,7 +282,9 @@ impl StreamStore for Shared {
     ) -> Result<StoredStream> {
         let mut chats = self.chats_mut("cancel_stream")?;
         chats.check("cancel_stream", chat)?;
-        chats.streams.cancel(chat, id, at)
+        let done = chats.streams.cancel(chat, id, at);
+        chats.wake(chat, id);
+        done
     }
 
     async fn reopen_stream(
@@ -276,7 +296,9 @@ impl StreamStore for Shared {
     ) -> Result<StreamOutcome> {
         let mut chats = self.chats_mut("reopen_stream")?;
         chats.check("reopen_stream", chat)?;
-        chats.streams.reopen(chat, id, run, at)
+        let done = chats.streams.reopen(chat, id, run, at);
+        chats.wake(chat, id);
+        done
     }
 
     async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
@@ -313,7 +335,9 @@ impl StreamStore for Shared {
     async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
         let mut chats = self.chats_mut("remove_stream")?;
         chats.check("remove_stream", chat)?;
-        Ok(chats.streams.remove(chat, id))
+        let done = chats.streams.remove(chat, id);
+        chats.wake(chat, id);
+        Ok(done)
     }
 
     async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
@@ -322,7 +346,18 @@ impl StreamStore for Shared {
         if let Some(chat) = &prune.chat {
             chats.check("prune_streams", &ChatRef::new(prune.user.clone(), chat.clone()))?;
         }
-        Ok(chats.streams.prune(prune))
+        let pruned = chats.streams.prune(prune);
+        chats.watches.wake(Topic::Store);
+        Ok(pruned)
+    }
+
+    async fn watch_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> Result<Option<Box<dyn StreamWatch>>> {
+        limits::check_stream("watch_stream", chat, id)?;
+        Ok(Some(self.chats("watch_stream")?.watches.watch(chat, id)))
     }
 }
 

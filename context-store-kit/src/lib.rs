@@ -9,6 +9,7 @@
 //! | [`search`] | words, folding, phrases, ranking, snippets |
 //! | [`pack`] | many messages in one run of bytes, each with its checksum |
 //! | [`checksum`] | checksums of other stored values, bound to their owner |
+//! | [`watch`] | the watches of streams, and how they are woken |
 
 mod chat_state;
 mod check;
@@ -18,6 +19,7 @@ mod memory_words;
 pub mod pack;
 pub mod search;
 mod state;
+pub mod watch;
 
 pub use chat_state::ChatState;
 pub use check::check_chat_graph;

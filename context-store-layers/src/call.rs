@@ -26,6 +26,7 @@ macro_rules! operations {
             CancelStream cancel_stream, ReopenStream reopen_stream, Stream stream,
                 ReadStream read_stream,
             Streams streams, RemoveStream remove_stream, PruneStreams prune_streams,
+                WatchStream watch_stream,
             RecordRound record_round, LoadRounds load_rounds, Rounds rounds,
                 NodesOfMessage nodes_of_message,
             PruneRounds prune_rounds,

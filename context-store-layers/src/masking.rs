@@ -374,7 +374,8 @@ forward! {
 }
 forward! {
     StreamStore for Shared:
-        create_stream claim_stream cancel_stream stream read_stream streams prune_streams;
+        create_stream claim_stream cancel_stream stream read_stream streams prune_streams
+            watch_stream;
     {
         async fn append_stream(&self, chat: &ChatRef, id: &StreamId,
             append: StreamAppend) -> Result<StreamOutcome> {

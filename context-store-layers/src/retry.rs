@@ -202,7 +202,7 @@ forward! { SearchStore for Shared: search; {} }
 forward! {
     StreamStore for Shared:
         create_stream claim_stream append_stream cancel_stream reopen_stream stream read_stream
-            streams prune_streams;
+            streams prune_streams watch_stream;
     {
         async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
             let streams = self.inner().require_streams()?;

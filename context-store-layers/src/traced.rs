@@ -85,6 +85,7 @@ use crate::forward_store::forward_store;
 /// | `context.store.streams` | `found.items` | `ok` |
 /// | `context.store.remove_stream` | | `done`, `none` |
 /// | `context.store.prune_streams` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.watch_stream` | `found.items` | `found`, `none` |
 /// | `context.store.record_round` | `sent.items`, `sent.bytes` | `applied`, `replayed`, `conflict` |
 /// | `context.store.load_rounds` | `found.items`, `found.bytes` | `ok` |
 /// | `context.store.rounds` | `found.items` | `ok` |
@@ -198,7 +199,7 @@ forward! {
     StreamStore for Shared:
         create_stream claim_stream append_stream cancel_stream reopen_stream stream read_stream
             streams remove_stream
-        prune_streams;
+        prune_streams watch_stream;
     {}
 }
 forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_message

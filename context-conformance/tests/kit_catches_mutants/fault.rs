@@ -117,6 +117,8 @@ pub(crate) enum Fault {
     ComparesDurability,
     LosesEmptyChunks,
     PrunesWhatRuns,
+    /// Begins a watch of a stream with the first wait.
+    WatchesTooLate,
     /// Writes to a round at any revision.
     IgnoresRevisions,
     /// Reports a conflict without the actual revision.

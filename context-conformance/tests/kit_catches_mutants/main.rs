@@ -116,6 +116,7 @@ caught! {
     ComparesDurability => "asked_durability::a_repeated_commit_is_a_replay_whatever_it_asks_for";
     LosesEmptyChunks => "stream_reads::chunks_come_back_byte_for_byte";
     PrunesWhatRuns => "stream_removal::pruned_by_when_they_ended";
+    WatchesTooLate => "stream_watch::every_change_wakes", "stream_watch::every_change_through_another_handle_wakes";
     IgnoresRevisions => "rounds::a_stale_commit_is_a_conflict", "round_races::one_of_sixteen_commits_is_applied",
         "round_races::one_of_sixteen_creates_it";
     HidesTheActualRevision => "rounds::a_stale_commit_is_a_conflict";

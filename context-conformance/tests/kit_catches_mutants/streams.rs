@@ -5,9 +5,10 @@ use bytes::Bytes;
 use context_core::base::StreamId;
 use context_core::store::{
     Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
-    StreamPrune, StreamStore, StreamsPruned,
+    StreamPrune, StreamStore, StreamWatch, StreamsPruned,
 };
 use context_core::{ChatRef, Result, Store, Timestamp};
+use context_store_inmem::InMemoryStore;
 
 use crate::fault::Fault;
 use crate::mutant::{BrokenStore, MOST_TURNS, lock};
@@ -172,5 +173,40 @@ impl StreamStore for BrokenStore {
             prune = prune.clone().abandoned(prune.finished_until);
         }
         self.flow().prune_streams(&prune).await
+    }
+    async fn watch_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> Result<Option<Box<dyn StreamWatch>>> {
+        if self.is(Fault::WatchesTooLate) {
+            let late = LateWatch {
+                store: self.inner.clone(),
+                chat: chat.clone(),
+                id: id.clone(),
+                inner: None,
+            };
+            return Ok(Some(Box::new(late)));
+        }
+        self.flow().watch_stream(chat, id).await
+    }
+}
+
+/// A watch that sees no change before its first wait.
+struct LateWatch {
+    store: InMemoryStore,
+    chat: ChatRef,
+    id: StreamId,
+    inner: Option<Box<dyn StreamWatch>>,
+}
+
+#[async_trait]
+impl StreamWatch for LateWatch {
+    async fn changed(&mut self) -> Result<()> {
+        if self.inner.is_none() {
+            let streams = self.store.streams().expect("the reference store keeps streams");
+            self.inner = streams.watch_stream(&self.chat, &self.id).await?;
+        }
+        self.inner.as_mut().expect("the reference store can watch").changed().await
     }
 }

@@ -2,6 +2,7 @@
 //! resume.
 
 mod transitions;
+mod watch;
 
 use std::fmt;
 
@@ -14,6 +15,7 @@ use crate::store::{Cursor, Page};
 use crate::{ChatId, ChatRef, Result, Timestamp, UserId};
 
 pub use transitions::AppendPosition;
+pub use watch::StreamWatch;
 
 /// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -432,4 +434,18 @@ pub trait StreamStore: Send + Sync {
 
     /// Removes the streams that the filter selects.
     async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned>;
+
+    /// Begins to watch a stream, so that a reader can wait for a change instead of polling. The
+    /// stream need not exist, and neither need the chat.
+    ///
+    /// Returns `None` if this store cannot watch, now or later: the caller polls. Default: `None`.
+    /// An error means that the store cannot watch at the moment.
+    async fn watch_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> Result<Option<Box<dyn StreamWatch>>> {
+        let _ = (chat, id);
+        Ok(None)
+    }
 }

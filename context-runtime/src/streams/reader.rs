@@ -7,19 +7,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use context_core::base::{StreamId, limits};
-use context_core::store::{StoredStream, StreamState};
+use context_core::store::{StoredStream, StreamState, StreamWatch};
 use context_core::{ChatRef, Store};
 use futures_util::{Stream, stream};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::ability;
 use super::error::StreamError;
 use super::retry::retry;
 
-/// The wait between polls while no chunk arrives. It doubles with each poll, from the shortest to
-/// the longest.
+/// The wait between polls while no chunk arrives and the store cannot watch the stream. It doubles
+/// with each poll, from the shortest to the longest.
 const SHORTEST: Duration = Duration::from_millis(25);
 const LONGEST: Duration = Duration::from_millis(500);
+/// The longest wait for a watch. The writing process may have died before it told of a change.
+const LONGEST_WATCH: Duration = Duration::from_secs(30);
+/// The wait after a watch failed, before another one begins.
+const WATCH_AGAIN: Duration = Duration::from_secs(5);
 
 /// A chunk of a stream. `Debug` shows its length, not its content.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,8 +46,10 @@ impl fmt::Debug for Chunk {
 
 /// Reads a stream and follows it. Made by [`Streams::follow`](super::Streams::follow).
 ///
-/// The reader polls the store, after 25 ms at first and up to every half second, and holds at most
-/// one page of chunks.
+/// The reader holds at most one page of chunks. While it waits, the store wakes it when the stream
+/// changes; in addition it reads every 30 seconds. It polls a store that [cannot
+/// watch](context_core::store::StreamStore::watch_stream) streams, after 25 ms at first and up to
+/// every half second.
 pub struct AnswerReader {
     store: Arc<dyn Store>,
     chat: ChatRef,
@@ -57,7 +63,22 @@ pub struct AnswerReader {
     stream: Option<StoredStream>,
     /// Whether the ready chunks are the last ones.
     is_last: bool,
+    watch: WatchState,
+    /// Whether the watch has reported no change since the reader read all there was.
+    is_current: bool,
     pause: Duration,
+}
+
+/// The watch of a reader.
+enum WatchState {
+    /// The reader has not waited yet.
+    NotBegun,
+    /// The store wakes the reader.
+    Watching(Box<dyn StreamWatch>),
+    /// The reader polls until then.
+    Failed(Instant),
+    /// The reader polls, because the store cannot watch.
+    Unavailable,
 }
 
 impl fmt::Debug for AnswerReader {
@@ -79,6 +100,8 @@ impl AnswerReader {
             ready: VecDeque::new(),
             stream: None,
             is_last: false,
+            watch: WatchState::NotBegun,
+            is_current: false,
             pause: SHORTEST,
         }
     }
@@ -122,13 +145,48 @@ impl AnswerReader {
             if self.is_last {
                 return self.ended();
             }
-            let found = self.read().await?;
-            if !found && !self.is_last {
-                let pause = self.pause;
-                self.pause = (pause * 2).min(LONGEST);
-                sleep(pause).await;
+            if !self.is_current {
+                let found = self.read().await?;
+                if found || self.is_last {
+                    continue;
+                }
+            }
+            self.wait().await?;
+        }
+    }
+
+    /// Waits until the stream may have changed, or until it is time to read again.
+    async fn wait(&mut self) -> Result<(), StreamError> {
+        if let WatchState::Watching(watch) = &mut self.watch {
+            let changed = timeout(LONGEST_WATCH, watch.changed()).await;
+            self.is_current = false;
+            if let Ok(Err(_)) = changed {
+                // Nothing is lost: the next read sees what the watch may have missed.
+                self.watch = WatchState::Failed(Instant::now() + WATCH_AGAIN);
+            }
+            return Ok(());
+        }
+        let begins = match &self.watch {
+            WatchState::NotBegun => true,
+            WatchState::Failed(until) => *until <= Instant::now(),
+            WatchState::Watching(_) | WatchState::Unavailable => false,
+        };
+        if begins {
+            let streams = ability(&*self.store)?;
+            self.watch = match streams.watch_stream(&self.chat, &self.id).await {
+                Ok(Some(watch)) => WatchState::Watching(watch),
+                Ok(None) => WatchState::Unavailable,
+                Err(_) => WatchState::Failed(Instant::now() + WATCH_AGAIN),
+            };
+            if let WatchState::Watching(_) = self.watch {
+                // The stream may have changed between the last read and the begin of the watch.
+                return Ok(());
             }
         }
+        let pause = self.pause;
+        self.pause = (pause * 2).min(LONGEST);
+        sleep(pause).await;
+        Ok(())
     }
 
     /// Returns the chunks as a stream that ends after the first error.
@@ -155,6 +213,8 @@ impl AnswerReader {
         }
         self.run = Some(run);
         self.is_last = part.is_last();
+        self.is_current =
+            matches!(self.watch, WatchState::Watching(_)) && part.next() >= part.stream.chunks;
         self.stream = Some(part.stream);
         self.ready = part.chunks.into();
         let found = !self.ready.is_empty();

@@ -54,6 +54,9 @@ pub enum Operation {
     Streams,
     RemoveStream,
     PruneStreams,
+    WatchStream,
+    /// A wait for a change of a watched stream.
+    StreamChanged,
     RecordRound,
     LoadRounds,
     Rounds,
@@ -130,6 +133,7 @@ impl Operation {
         Self::Streams,
         Self::RemoveStream,
         Self::PruneStreams,
+        Self::WatchStream,
     ];
 
     /// The calls about rounds of trajectories.
@@ -197,6 +201,8 @@ impl Operation {
             Self::Streams => "streams",
             Self::RemoveStream => "remove_stream",
             Self::PruneStreams => "prune_streams",
+            Self::WatchStream => "watch_stream",
+            Self::StreamChanged => "stream_changed",
             Self::RecordRound => "record_round",
             Self::LoadRounds => "load_rounds",
             Self::Rounds => "rounds",

@@ -57,6 +57,11 @@ pub struct FaultStore(Arc<FaultInjector>);
 /// `store.fragments()` is not ambiguous.
 pub(super) struct FaultInjector {
     pub(super) inner: Arc<dyn Store>,
+    pub(super) faults: Arc<PlannedFaults>,
+}
+
+/// The plan, and the calls that were made so far.
+pub(super) struct PlannedFaults {
     plan: FaultPlan,
     calls: Mutex<HashMap<Operation, u32>>,
 }
@@ -64,12 +69,13 @@ pub(super) struct FaultInjector {
 impl FaultStore {
     /// Creates a store that behaves like `inner` except for the faults of the plan.
     pub fn new(inner: Arc<dyn Store>, plan: FaultPlan) -> Self {
-        Self(Arc::new(FaultInjector { inner, plan, calls: Mutex::default() }))
+        let faults = Arc::new(PlannedFaults { plan, calls: Mutex::default() });
+        Self(Arc::new(FaultInjector { inner, faults }))
     }
 
     /// Returns the number of calls of this kind so far.
     pub fn calls(&self, operation: Operation) -> u32 {
-        let calls = self.0.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.0.faults.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.get(&operation).copied().unwrap_or(0)
     }
 }
@@ -78,7 +84,7 @@ impl fmt::Debug for FaultStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FaultStore")
             .field("inner", &self.0.inner)
-            .field("plan", &self.0.plan)
+            .field("plan", &self.0.faults.plan)
             .finish()
     }
 }
@@ -138,7 +144,7 @@ impl Store for FaultStore {
     }
 }
 
-impl FaultInjector {
+impl PlannedFaults {
     /// Makes a call, or injects the planned fault.
     pub(super) async fn call<T>(
         &self,
@@ -177,6 +183,17 @@ impl FaultInjector {
         let nth = *count;
         *count = count.saturating_add(1);
         self.plan.fault(operation, nth)
+    }
+}
+
+impl FaultInjector {
+    /// Makes a call, or injects the planned fault.
+    pub(super) async fn call<T>(
+        &self,
+        operation: Operation,
+        work: impl Future<Output = Result<T>> + Send,
+    ) -> Result<T> {
+        self.faults.call(operation, work).await
     }
 
     fn search_store(&self) -> Result<&dyn SearchStore> {

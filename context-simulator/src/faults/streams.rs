@@ -1,15 +1,17 @@
 //! The stream calls of the fault-injecting store.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use context_core::base::StreamId;
 use context_core::store::{
     Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart, StreamPrune,
-    StreamStore, StreamsPruned,
+    StreamStore, StreamWatch, StreamsPruned,
 };
 use context_core::{ChatRef, Result, Timestamp};
 
 use super::plan::Operation;
-use super::store::{FaultInjector, lacks};
+use super::store::{FaultInjector, PlannedFaults, lacks};
 
 impl FaultInjector {
     fn stream_store(&self) -> Result<&dyn StreamStore> {
@@ -97,5 +99,30 @@ impl StreamStore for FaultInjector {
 
     async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
         self.call(Operation::PruneStreams, self.stream_store()?.prune_streams(prune)).await
+    }
+    async fn watch_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> Result<Option<Box<dyn StreamWatch>>> {
+        let begun = self.stream_store()?.watch_stream(chat, id);
+        let watch = self.call(Operation::WatchStream, begun).await?;
+        let faults = &self.faults;
+        Ok(watch.map(|inner| {
+            Box::new(FaultyWatch { inner, faults: Arc::clone(faults) }) as Box<dyn StreamWatch>
+        }))
+    }
+}
+
+/// A watch whose waits fail, hang or are late as planned.
+struct FaultyWatch {
+    inner: Box<dyn StreamWatch>,
+    faults: Arc<PlannedFaults>,
+}
+
+#[async_trait]
+impl StreamWatch for FaultyWatch {
+    async fn changed(&mut self) -> Result<()> {
+        self.faults.call(Operation::StreamChanged, self.inner.changed()).await
     }
 }

@@ -6,7 +6,7 @@ use context_core::base::StreamId;
 use context_core::base::sealed::RECORD_BYTES;
 use context_core::store::{
     Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
-    StreamPrune, StreamStore, StreamsPruned,
+    StreamPrune, StreamStore, StreamWatch, StreamsPruned,
 };
 use context_core::{ChatRef, Result, Timestamp};
 
@@ -134,6 +134,14 @@ impl StreamStore for Layer {
         let mut pruned = self.streams()?.prune_streams(prune).await?;
         pruned.bytes = without_marks(pruned.bytes, pruned.chunks);
         Ok(pruned)
+    }
+
+    async fn watch_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> Result<Option<Box<dyn StreamWatch>>> {
+        self.streams()?.watch_stream(chat, id).await
     }
 }
 

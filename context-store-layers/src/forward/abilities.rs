@@ -208,6 +208,17 @@ macro_rules! forward_abilities {
             }
         ] $($r)*);
     };
+    (@ $s:ident $l:ident [$($d:tt)*] watch_stream $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn watch_stream(&self, chat: &ChatRef,
+                id: &StreamId) -> Result<Option<Box<dyn StreamWatch>>> {
+                let call = Call::of(Operation::WatchStream, chat);
+                self.make_call(call, || async move {
+                    self.inner().require_streams()?.watch_stream(chat,
+                    id).await }).await
+            }
+        ] $($r)*);
+    };
 
     // TrajectoryStore
     (@ $s:ident $l:ident [$($d:tt)*] record_round $($r:ident)*) => {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use context_core::base::{StreamId, limits};
 use context_core::store::{
     Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart, StreamPrune,
-    StreamStore, StreamsPruned,
+    StreamStore, StreamWatch, StreamsPruned,
 };
 use context_core::{ChatRef, Error, Result, Store, Timestamp};
 
@@ -171,5 +171,16 @@ impl StreamStore for Shared {
             prune.chat = Some(self.stream_shadow("prune_streams", &chat).await?.chat);
         }
         shadow::or_none(self.channels().require_streams()?.prune_streams(&prune).await)
+    }
+
+    async fn watch_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> Result<Option<Box<dyn StreamWatch>>> {
+        const OPERATION: &str = "watch_stream";
+        limits::check_stream(OPERATION, chat, id)?;
+        let shadow = self.stream_shadow(OPERATION, chat).await?;
+        self.channels().require_streams()?.watch_stream(&shadow, id).await
     }
 }

@@ -7,7 +7,7 @@ use context_core::store::{
     Blob, BlobsPruned, Branch, BranchDeletion, Chat, ChatSize, ChatSummary, CheckReport,
     Checkpoint, CommitOutcome, Created, Erasure, FragmentLog, MemoriesFound, MemoryOutcome,
     MemoryStats, MessageNode, Page, RecordOutcome, RefLog, Revision, RoundsPruned, SearchHit,
-    StoredFragment, StoredStream, StreamOutcome, StreamPart, StreamsPruned, Vacuumed,
+    StoredFragment, StoredStream, StreamOutcome, StreamPart, StreamWatch, StreamsPruned, Vacuumed,
 };
 use context_core::trajectory::{RoundHead, RoundRecord};
 use context_core::{Chain, Node, UserId};
@@ -80,6 +80,7 @@ answers! {
     BlobsPruned: |pruned| Summary::of("ok", pruned.references).bytes(pruned.bytes);
     StoredStream: |_stream| Summary::outcome("ok");
     Option<StoredStream>: |stream| found(stream.is_some());
+    Option<Box<dyn StreamWatch>>: |watch| found(watch.is_some());
     Page<StoredStream>: |page| Summary::of("ok", page.items.len() as u64);
     StreamsPruned: |pruned| Summary::of("ok", pruned.streams).bytes(pruned.bytes);
     Vec<RoundRecord>: |rounds| Summary::of("ok",
