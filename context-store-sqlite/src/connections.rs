@@ -245,6 +245,12 @@ impl Connections {
         }
     }
 
+    /// Returns a connection for reading that does not count as one of the readers. The caller
+    /// closes it before it closes the handle.
+    pub(crate) async fn unpooled_reader(&self) -> Result<SqliteConnection> {
+        Ok(self.readers.connect().await?)
+    }
+
     /// Returns a connection for work on the whole file, with settings of its own. Its temporary
     /// data is kept on disk, because it can be as large as the file.
     pub(crate) async fn maintenance(&self) -> Result<MaintenanceConnection<'_>> {

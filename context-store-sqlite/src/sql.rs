@@ -311,6 +311,12 @@ statements! {
     /// stream.
     STREAM = concat!("SELECT ", stream!(), " FROM chat c LEFT JOIN stream s ON s.chat = c.no AND s.id = ?3
         WHERE c.user = ?1 AND c.id = ?2");
+    /// The number of a state of the file, as this connection sees it.
+    FILE_VERSION = "PRAGMA data_version";
+    /// The fields that change with every write, of the streams in a list of users, chats and ids.
+    STREAM_MARKS = "SELECT s.state, s.run, s.chunks, s.updated_at, s.cancel_requested_at
+        FROM json_each(?1) w LEFT JOIN chat c ON c.user = w.value ->> 0 AND c.id = w.value ->> 1
+        LEFT JOIN stream s ON s.chat = c.no AND s.id = w.value ->> 2 ORDER BY w.key";
     /// The next streams after an id. The first page begins after the empty id.
     STREAMS = concat!("SELECT ", stream!(), " FROM stream s WHERE s.chat = ?1 AND s.id > ?2 ORDER BY s.id LIMIT ?3");
     CREATE_STREAM = "INSERT INTO stream (chat, id, state, run, chunks, bytes, created_at, updated_at)

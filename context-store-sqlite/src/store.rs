@@ -24,6 +24,7 @@ use crate::config::SqliteConfig;
 use crate::connections::Connections;
 use crate::history::group_commit;
 use crate::schema;
+use crate::watches::StreamWatches;
 
 /// A store in one SQLite file. Keep it in an `Arc` to share it between tasks.
 pub struct SqliteStore(Shared);
@@ -34,6 +35,7 @@ struct Shared {
     connections: Arc<Connections>,
     /// The appends that wait for the writer.
     queue: group_commit::Queue,
+    watches: StreamWatches,
 }
 
 impl SqliteStore {
@@ -49,7 +51,8 @@ impl SqliteStore {
             .await
             .map_err(|fault| fault.during("open").with("path", config.path.display()))?;
         let connections = Arc::new(connections);
-        Ok(Self(Shared { connections, queue: group_commit::Queue::default() }))
+        let (queue, watches) = (group_commit::Queue::default(), StreamWatches::default());
+        Ok(Self(Shared { connections, queue, watches }))
     }
 
     #[cfg(test)]
@@ -121,6 +124,7 @@ impl Store for SqliteStore {
     /// another handle has the file open. Without this call, the same happens in the background
     /// after the store is dropped.
     async fn close(&self) -> Result<()> {
+        self.0.watches.close().await;
         self.0.connections.close().await.map_err(|fault| fault.during("close"))
     }
 }

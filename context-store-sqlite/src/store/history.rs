@@ -9,6 +9,7 @@ use context_core::store::{
     RefLog, RefLogStore, Revision, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
+use context_store_kit::watch::Topic;
 
 use crate::chat;
 use crate::connections::calls::{reading, writing};
@@ -39,7 +40,10 @@ impl HistoryStore for Shared {
     }
 
     async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
-        writing!(self, "delete_chat", |writer| chats::delete(writer, chat, idle_since).await)
+        let deleted =
+            writing!(self, "delete_chat", |writer| chats::delete(writer, chat, idle_since).await)?;
+        self.watches.wake_all(|| Topic::chat(chat));
+        Ok(deleted)
     }
 
     async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize> {

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use context_core::base::limits;
 use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, Vacuumed};
 use context_core::{CancelSignal, Result, UserId};
+use context_store_kit::watch::Topic;
 
 use crate::check;
 use crate::connections::calls::reading;
@@ -28,6 +29,7 @@ impl Maintenance for Shared {
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         limits::check_id("erase_user", "user", user.as_str())?;
         let erased = erase::erase_user(&self.connections, user, cancel).await;
+        self.watches.wake_all(|| Topic::Store);
         erased.map_err(|fault| fault.during("erase_user"))
     }
 

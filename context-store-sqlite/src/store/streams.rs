@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use context_core::base::{StreamId, limits};
 use context_core::store::{
     Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart, StreamPrune,
-    StreamStore, StreamsPruned,
+    StreamStore, StreamWatch, StreamsPruned,
 };
 use context_core::{ChatRef, Result, Timestamp};
+use context_store_kit::watch::Topic;
 
 use crate::connections::calls::{reading, writing};
 use crate::store::Shared;
@@ -21,7 +22,10 @@ impl StreamStore for Shared {
         at: Timestamp,
     ) -> Result<StreamOutcome> {
         limits::check_stream("create_stream", chat, id)?;
-        writing!(self, "create_stream", |writer| streams::create(writer, chat, id, at).await)
+        let outcome =
+            writing!(self, "create_stream", |writer| streams::create(writer, chat, id, at).await)?;
+        self.watches.wake(chat, outcome.stream());
+        Ok(outcome)
     }
 
     async fn claim_stream(
@@ -31,7 +35,10 @@ impl StreamStore for Shared {
         claim: &StreamClaim,
     ) -> Result<StreamOutcome> {
         claim.check(chat, id)?;
-        writing!(self, "claim_stream", |writer| streams::claim(writer, chat, id, claim).await)
+        let outcome =
+            writing!(self, "claim_stream", |writer| streams::claim(writer, chat, id, claim).await)?;
+        self.watches.wake(chat, outcome.stream());
+        Ok(outcome)
     }
 
     async fn append_stream(
@@ -41,7 +48,11 @@ impl StreamStore for Shared {
         append: StreamAppend,
     ) -> Result<StreamOutcome> {
         append.check(chat, id)?;
-        writing!(self, "append_stream", |writer| streams::append(writer, chat, id, &append).await)
+        let outcome =
+            writing!(self, "append_stream", |writer| streams::append(writer, chat, id, &append)
+                .await)?;
+        self.watches.wake(chat, outcome.stream());
+        Ok(outcome)
     }
 
     async fn cancel_stream(
@@ -50,7 +61,10 @@ impl StreamStore for Shared {
         id: &StreamId,
         at: Timestamp,
     ) -> Result<StoredStream> {
-        writing!(self, "cancel_stream", |writer| streams::cancel(writer, chat, id, at).await)
+        let stream =
+            writing!(self, "cancel_stream", |writer| streams::cancel(writer, chat, id, at).await)?;
+        self.watches.wake(chat, &stream);
+        Ok(stream)
     }
 
     async fn reopen_stream(
@@ -60,7 +74,11 @@ impl StreamStore for Shared {
         run: u32,
         at: Timestamp,
     ) -> Result<StreamOutcome> {
-        writing!(self, "reopen_stream", |writer| streams::reopen(writer, chat, id, run, at).await)
+        let outcome =
+            writing!(self, "reopen_stream", |writer| streams::reopen(writer, chat, id, run, at)
+                .await)?;
+        self.watches.wake(chat, outcome.stream());
+        Ok(outcome)
     }
 
     async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
@@ -88,11 +106,26 @@ impl StreamStore for Shared {
     }
 
     async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
-        writing!(self, "remove_stream", |writer| streams::remove(writer, chat, id).await)
+        let removed =
+            writing!(self, "remove_stream", |writer| streams::remove(writer, chat, id).await)?;
+        self.watches.wake_all(|| Topic::stream(chat, id));
+        Ok(removed)
     }
 
     async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
         prune.check()?;
-        writing!(self, "prune_streams", |writer| streams::prune(writer, prune).await)
+        let pruned = writing!(self, "prune_streams", |writer| streams::prune(writer, prune).await)?;
+        self.watches.wake_all(|| Topic::Store);
+        Ok(pruned)
+    }
+
+    async fn watch_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> Result<Option<Box<dyn StreamWatch>>> {
+        limits::check_stream("watch_stream", chat, id)?;
+        let watch = self.watches.watch(&self.connections, chat, id).await;
+        watch.map_err(|fault| fault.during("watch_stream"))
     }
 }
