@@ -68,6 +68,10 @@
 //! * Behind PgBouncer in transaction mode, set [`statement_cache`](PostgresConfig::statement_cache)
 //!   to 0, or use version 1.21 or later with `max_prepared_statements`. Nothing else depends on a
 //!   connection: settings and locks are local to a transaction.
+//! * Readers of streams are woken by `NOTIFY`. A handle that watches streams has one connection
+//!   more than [`connections`](PostgresConfig::connections), also beside a pool of the program.
+//!   Where `LISTEN` does not work, on a standby server or behind a pooler in transaction mode,
+//!   readers poll; the first one notices after a second.
 //! * Calls that conflict with another transaction, or find the server gone or restarting, are
 //!   [`Retry::Safe`](context_core::Retry::Safe). A call that takes longer than
 //!   [`operation_timeout`](PostgresConfig::operation_timeout) returns an error of kind
@@ -173,6 +177,7 @@ mod sql;
 mod store;
 mod streams;
 mod values;
+mod watches;
 
 pub use config::PostgresConfig;
 pub use store::PostgresStore;

@@ -11,6 +11,7 @@ mod search;
 mod streams;
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::store::{
@@ -18,12 +19,14 @@ use context_core::store::{
     MemoryRecordStore, RefLogStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Result, Store};
+use context_store_kit::watch::SharedWatches;
 
 use crate::config::PostgresConfig;
 use crate::connections::{Pool, database};
 use crate::history::branch_lengths::BranchLengths;
 use crate::schema;
 use crate::schema::Facts;
+use crate::watches::Notifications;
 
 /// A store in one schema of a PostgreSQL database. Keep it in an `Arc` to share it between tasks.
 pub struct PostgresStore(Shared);
@@ -31,7 +34,8 @@ pub struct PostgresStore(Shared);
 /// The shared state. It implements the store traits in place of [`PostgresStore`], so that
 /// `store.fragments()` is not ambiguous.
 struct Shared {
-    pool: Pool,
+    pool: Arc<Pool>,
+    watches: SharedWatches<Notifications>,
     branch_lengths: BranchLengths,
     schema: String,
     facts: Facts,
@@ -75,8 +79,11 @@ impl PostgresStore {
                 None => error,
             }
         })?;
+        let pool = Arc::new(pool);
+        let notifications = Notifications::new(Arc::clone(&pool), &config.schema);
         Ok(Self(Shared {
             pool,
+            watches: SharedWatches::new(notifications),
             branch_lengths: BranchLengths::default(),
             schema: config.schema,
             facts,
@@ -157,6 +164,7 @@ impl Store for PostgresStore {
     /// Closes the connections. A connection in use is closed when its operation ends. A pool of the
     /// caller stays open.
     async fn close(&self) -> Result<()> {
+        self.0.watches.close().await;
         self.0.pool.close().await.map_err(|fault| fault.during("close"))
     }
 }

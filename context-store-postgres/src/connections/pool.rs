@@ -113,6 +113,18 @@ impl Pool {
         self.read_only
     }
 
+    /// Returns the options of a connection beyond the pool.
+    pub(crate) fn connect_options(&self) -> PgConnectOptions {
+        match &self.source {
+            Source::Own { options, .. } => options.as_ref().clone(),
+            Source::Shared(pool) => pool.connect_options().as_ref().clone(),
+        }
+    }
+
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
     /// Whether row-level security applies to the connections.
     pub(crate) fn row_security(&self) -> bool {
         self.row_security

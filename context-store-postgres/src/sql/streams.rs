@@ -55,6 +55,10 @@ statements! {
           INSERT INTO #stream_chunk (stream, n, data)
           SELECT s.no, $4 + i.n - 1, i.data FROM s CROSS JOIN unnest($5::bytea[]) WITH ORDINALITY i (data, n))
         SELECT ", stream!(), " FROM s");
+    /// Sends texts $2 to a channel. Whoever listens reads what was committed before, so that the
+    /// notification need not survive a crash.
+    NOTIFY = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, text)
+        FROM unnest($2::text[]) text";
     STORED_STREAM_CHUNKS = "SELECT data FROM #stream_chunk WHERE stream = $1 AND n >= $2 AND n < $3 ORDER BY n";
     FORGET_STREAM_CHUNKS = "DELETE FROM #stream_chunk WHERE stream = $1 AND n >= 0";
     /// A stream, and at most $5 of its chunks from $4 on, of at most $6 bytes together, but at

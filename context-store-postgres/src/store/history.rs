@@ -9,6 +9,7 @@ use context_core::store::{
     RefLogStore, Revision, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
+use context_store_kit::watch::Topic;
 
 use crate::chat::rows as chat_rows;
 use crate::connections::{Flush, Work, work};
@@ -47,6 +48,7 @@ impl HistoryStore for Shared {
     }
 
     async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
+        let _change = self.watches.change(Topic::chat(chat));
         work!(self.pool, "delete_chat", Work::Write, &chat.user, |session| {
             chats::delete(session, chat, idle_since).await
         })

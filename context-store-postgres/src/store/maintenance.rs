@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use context_core::base::limits;
 use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, Vacuumed};
 use context_core::{CancelSignal, Error, ErrorKind, Result, UserId};
+use context_store_kit::watch::Topic;
 
 use crate::check;
 use crate::connections::Work;
@@ -32,6 +33,7 @@ impl Maintenance for Shared {
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         limits::check_id("erase_user", "user", user.as_str())?;
+        let _change = self.watches.change(Topic::Store);
         let erased = erase::erase_user(&self.pool, &self.schema, user, cancel).await;
         erased.map_err(|fault| fault.during("erase_user"))
     }

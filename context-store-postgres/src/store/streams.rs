@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use context_core::base::{StreamId, limits};
 use context_core::store::{
     Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart, StreamPrune,
-    StreamStore, StreamsPruned,
+    StreamStore, StreamWatch, StreamsPruned,
 };
 use context_core::{ChatRef, Result, Timestamp};
+use context_store_kit::watch::Topic;
 
 use crate::connections::{Work, work};
 use crate::store::Shared;
@@ -21,6 +22,7 @@ impl StreamStore for Shared {
         at: Timestamp,
     ) -> Result<StreamOutcome> {
         limits::check_stream("create_stream", chat, id)?;
+        let _change = self.watches.change(Topic::stream(chat, id));
         work!(self.pool, "create_stream", Work::Write, &chat.user, |session| {
             streams::create(session, chat, id, at).await
         })
@@ -33,6 +35,7 @@ impl StreamStore for Shared {
         claim: &StreamClaim,
     ) -> Result<StreamOutcome> {
         claim.check(chat, id)?;
+        let _change = self.watches.change(Topic::stream(chat, id));
         work!(self.pool, "claim_stream", Work::Write, &chat.user, |session| {
             streams::claim(session, chat, id, claim).await
         })
@@ -45,6 +48,7 @@ impl StreamStore for Shared {
         append: StreamAppend,
     ) -> Result<StreamOutcome> {
         append.check(chat, id)?;
+        let _change = self.watches.change(Topic::stream(chat, id));
         let next = work!(self.pool, "append_stream", Work::Append, &chat.user, |session| {
             streams::append_next(session, chat, id, &append).await
         })?;
@@ -62,6 +66,7 @@ impl StreamStore for Shared {
         id: &StreamId,
         at: Timestamp,
     ) -> Result<StoredStream> {
+        let _change = self.watches.change(Topic::stream(chat, id));
         work!(self.pool, "cancel_stream", Work::Write, &chat.user, |session| {
             streams::cancel(session, chat, id, at).await
         })
@@ -74,6 +79,7 @@ impl StreamStore for Shared {
         run: u32,
         at: Timestamp,
     ) -> Result<StreamOutcome> {
+        let _change = self.watches.change(Topic::stream(chat, id));
         work!(self.pool, "reopen_stream", Work::Write, &chat.user, |session| {
             streams::reopen(session, chat, id, run, at).await
         })
@@ -110,6 +116,7 @@ impl StreamStore for Shared {
     }
 
     async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
+        let _change = self.watches.change(Topic::stream(chat, id));
         work!(self.pool, "remove_stream", Work::Write, &chat.user, |session| {
             streams::remove(session, chat, id).await
         })
@@ -117,8 +124,18 @@ impl StreamStore for Shared {
 
     async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
         prune.check()?;
+        let _change = self.watches.change(Topic::Store);
         work!(self.pool, "prune_streams", Work::Write, &prune.user, |session| {
             streams::prune(session, prune).await
         })
+    }
+
+    async fn watch_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> Result<Option<Box<dyn StreamWatch>>> {
+        limits::check_stream("watch_stream", chat, id)?;
+        self.watches.watch(chat, id).await
     }
 }

@@ -119,18 +119,29 @@ async fn appending_to_a_stream_and_reading_on_are_one_round_trip_each() {
     let url = format!("postgres://{user}@127.0.0.1:{}/{database}?sslmode=disable", proxy.port);
     let config =
         PostgresConfig::from_url(&url).unwrap().schema(fixture.schema.as_str()).connections(1);
+    let filled = PostgresStore::open(fixture.config()).await.unwrap();
+    let chat = chat(&filled, "ada").await;
+    fill(&filled, &chat).await;
+    filled.close().await.unwrap();
     let store = PostgresStore::open(config).await.unwrap();
-    let chat = chat(&store, "ada").await;
-    fill(&store, &chat).await;
     let (streams, id) = (store.streams().unwrap(), "answer".into());
-    // The first call also prepares the statement.
+    // The first calls also prepare their statements, and so does the message to other handles.
     let _prepared = streams.read_stream(&chat, &id, 0, 10).await.unwrap();
+    let (before, heartbeat) = (proxy.round_trips(), StreamAppend::new("w", 4, [""; 0], T));
+    applied(streams.append_stream(&chat, &id, heartbeat).await.unwrap());
+    while proxy.round_trips() - before < 4 {
+        tokio::task::yield_now().await;
+    }
     for offset in 4..40 {
         let before = proxy.round_trips();
         let mut append = StreamAppend::new("w", offset, [offset.to_string()], T);
         append.end = (offset == 39).then_some(StreamEnd::Completed);
         applied(streams.append_stream(&chat, &id, append).await.unwrap());
         assert_eq!(proxy.round_trips() - before, 1, "appending {offset}");
+        // Other handles are told afterwards, and no call waits for it.
+        while proxy.round_trips() - before < 2 {
+            tokio::task::yield_now().await;
+        }
         let before = proxy.round_trips();
         let part = streams.read_stream(&chat, &id, offset, 10).await.unwrap().unwrap();
         assert_eq!(
