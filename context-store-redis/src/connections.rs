@@ -4,6 +4,7 @@
 #[cfg(feature = "cluster")]
 mod cluster;
 pub(crate) mod flush;
+mod publications;
 pub(crate) mod server;
 pub(crate) mod shared;
 
@@ -270,7 +271,7 @@ impl Connection {
 }
 
 /// The commands sent by this store that write no key.
-const READING: [&[u8]; 15] = [
+const READING: [&[u8]; 16] = [
     b"CLUSTER",
     b"CONFIG",
     b"EXISTS",
@@ -280,6 +281,7 @@ const READING: [&[u8]; 15] = [
     b"HKEYS",
     b"HMGET",
     b"INFO",
+    b"PUBLISH",
     b"SCAN",
     b"TYPE",
     b"ZRANDMEMBER",

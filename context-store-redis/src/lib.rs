@@ -64,7 +64,10 @@
 //! * **Encryption** (feature `tls`): `rediss://`, with the certificates that the system trusts.
 //! * **Permissions.** `CONFIG GET` and `INFO` are sent when the store is opened. Without permission
 //!   for them, the store assumes the weakest settings. `SCAN` is needed for checking, erasing and
-//!   listing users, which read all keys of the server.
+//!   listing users, which read all keys of the server. Readers of streams are woken by `PUBLISH`
+//!   and `SUBSCRIBE` on the channel `PREFIX{store}:streams` (`&PREFIX*` in an access list). Without
+//!   permission to subscribe they poll. A writer without permission to publish wakes no reader of
+//!   another handle: those find its chunks when they read anyway, after up to 30 seconds.
 //! * **Time to live** ([`chat_ttl`](RedisConfig::chat_ttl)): every write restarts the time to live
 //!   of the chat. The setting of the writing handle applies, and a handle without a time to live
 //!   leaves the expiry unchanged. An expired chat leaves an entry in the list of its user, and its

@@ -11,6 +11,7 @@ mod streams;
 
 use std::fmt;
 
+use async_trait::async_trait;
 use context_core::store::{
     BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
     MemoryRecordStore, RefLogStore, StoreInfo, StreamStore, TrajectoryStore,
@@ -55,6 +56,7 @@ impl fmt::Debug for RedisStore {
     }
 }
 
+#[async_trait]
 impl Store for RedisStore {
     fn info(&self) -> StoreInfo {
         let ServerRating { durability, strongest, warning } = self.shared.server;
@@ -99,5 +101,12 @@ impl Store for RedisStore {
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         Some(&self.shared)
+    }
+
+    /// Tells other handles of the last changes of streams, and ends the watches of this one. The
+    /// connection stays open until the store is dropped.
+    async fn close(&self) -> Result<()> {
+        self.shared.watches.close().await;
+        Ok(())
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use context_core::Error;
+use context_store_kit::watch::SharedWatches;
 
 use crate::checksums;
 use crate::config::RedisConfig;
 use crate::connections::Connection;
 use crate::connections::flush::Flushes;
+use crate::connections::publications::Publications;
 use crate::connections::server::ServerRating;
 use crate::error::Result;
 use crate::keys::Keys;
@@ -38,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) ttl: u64,
     pub(crate) server: ServerRating,
     pub(crate) flushes: Flushes,
+    pub(crate) watches: SharedWatches<Publications>,
     /// The number of this handle of the store, which makes its versions unique.
     handle: u64,
     writes: AtomicU64,
@@ -53,8 +56,10 @@ impl Shared {
         (server, runs): (ServerRating, Vec<String>),
     ) -> Self {
         let (keys, ttl) = (Keys::new(&config.prefix), config.ttl_millis());
+        let publications = Publications::new(connection.clone(), &config, &keys);
+        let watches = SharedWatches::new(publications);
         let flushes = Flushes::new(config, runs);
-        Self { connection, keys, ttl, server, flushes, handle, writes: AtomicU64::new(0) }
+        Self { connection, keys, ttl, server, flushes, watches, handle, writes: AtomicU64::new(0) }
     }
 
     /// Returns a version that no chat ever had.

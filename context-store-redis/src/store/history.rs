@@ -9,6 +9,7 @@ use context_core::store::{
     RefLogStore, Revision, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
+use context_store_kit::watch::Topic;
 
 use crate::connections::shared::Shared;
 use crate::history::{branches, chats, checkpoints, commit, listing, messages, read, ref_log};
@@ -35,6 +36,7 @@ impl HistoryStore for Shared {
     }
 
     async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
+        let _change = self.watches.change(Topic::chat(chat));
         let deleted = chats::delete(self, chat, idle_since).await;
         deleted.map(|messages| messages.is_some()).map_err(|fault| fault.during("delete_chat"))
     }

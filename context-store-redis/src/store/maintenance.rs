@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use context_core::base::limits;
 use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, Vacuumed};
 use context_core::{CancelSignal, Error, ErrorKind, Result, UserId};
+use context_store_kit::watch::Topic;
 
 use crate::connections::shared::Shared;
 use crate::{check, maintenance};
@@ -23,9 +24,9 @@ impl Maintenance for Shared {
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         limits::check_id("erase_user", "user", user.as_str())?;
-        maintenance::erase::erase_user(self, user, cancel)
-            .await
-            .map_err(|fault| fault.during("erase_user"))
+        let _change = self.watches.change(Topic::Store);
+        let erased = maintenance::erase::erase_user(self, user, cancel).await;
+        erased.map_err(|fault| fault.during("erase_user"))
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {

@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use context_core::base::{StreamId, limits};
 use context_core::store::{
     Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart, StreamPrune,
-    StreamStore, StreamsPruned,
+    StreamStore, StreamWatch, StreamsPruned,
 };
 use context_core::{ChatRef, Timestamp};
+use context_store_kit::watch::Topic;
 
 use crate::connections::shared::Shared;
 use crate::streams;
@@ -20,6 +21,7 @@ impl StreamStore for Shared {
         at: Timestamp,
     ) -> context_core::Result<StreamOutcome> {
         limits::check_stream("create_stream", chat, id)?;
+        let _change = self.watches.change(Topic::stream(chat, id));
         streams::create(self, chat, id, at).await.map_err(|fault| fault.during("create_stream"))
     }
 
@@ -30,6 +32,7 @@ impl StreamStore for Shared {
         wanted: &StreamClaim,
     ) -> context_core::Result<StreamOutcome> {
         wanted.check(chat, id)?;
+        let _change = self.watches.change(Topic::stream(chat, id));
         streams::claim(self, chat, id, wanted).await.map_err(|fault| fault.during("claim_stream"))
     }
 
@@ -40,6 +43,7 @@ impl StreamStore for Shared {
         new: StreamAppend,
     ) -> context_core::Result<StreamOutcome> {
         new.check(chat, id)?;
+        let _change = self.watches.change(Topic::stream(chat, id));
         streams::append(self, chat, id, &new).await.map_err(|fault| fault.during("append_stream"))
     }
 
@@ -50,6 +54,7 @@ impl StreamStore for Shared {
         at: Timestamp,
     ) -> context_core::Result<StoredStream> {
         limits::check_stream("cancel_stream", chat, id)?;
+        let _change = self.watches.change(Topic::stream(chat, id));
         streams::cancel(self, chat, id, at).await.map_err(|fault| fault.during("cancel_stream"))
     }
 
@@ -61,6 +66,7 @@ impl StreamStore for Shared {
         at: Timestamp,
     ) -> context_core::Result<StreamOutcome> {
         limits::check_stream("reopen_stream", chat, id)?;
+        let _change = self.watches.change(Topic::stream(chat, id));
         streams::reopen(self, chat, id, run, at)
             .await
             .map_err(|fault| fault.during("reopen_stream"))
@@ -102,11 +108,22 @@ impl StreamStore for Shared {
 
     async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> context_core::Result<bool> {
         limits::check_stream("remove_stream", chat, id)?;
+        let _change = self.watches.change(Topic::stream(chat, id));
         streams::remove(self, chat, id).await.map_err(|fault| fault.during("remove_stream"))
     }
 
     async fn prune_streams(&self, wanted: &StreamPrune) -> context_core::Result<StreamsPruned> {
         wanted.check()?;
+        let _change = self.watches.change(Topic::Store);
         streams::prune(self, wanted).await.map_err(|fault| fault.during("prune_streams"))
+    }
+
+    async fn watch_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> context_core::Result<Option<Box<dyn StreamWatch>>> {
+        limits::check_stream("watch_stream", chat, id)?;
+        self.watches.watch(chat, id).await
     }
 }
