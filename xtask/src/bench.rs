@@ -24,6 +24,8 @@ use crate::workspace::{FACADE, Workspace, targets};
 const STORES: &str = "stores";
 /// The area that measures writers of one branch, on every available server.
 const GRAFT: &str = "graft";
+/// The area that measures readers of streams, on every available server.
+const STREAMS: &str = "streams";
 /// The area that measures the inspector in a browser: it is a benchmark of the command, which it
 /// runs.
 const INSPECTOR: &str = "inspector";
@@ -122,7 +124,7 @@ fn program(workspace: &Workspace, area: &OsStr, rest: &[OsString], args: &Args) 
         bail!("nothing measures {area:?}; known areas: {}, instructions, peers", known.join(", "));
     };
     let needs = match area {
-        STORES | GRAFT => Need::servers(),
+        STORES | GRAFT | STREAMS => Need::servers(),
         INSPECTOR => [Need::Browser].into(),
         SERVE => [Need::Postgres].into(),
         _ => Default::default(),
