@@ -38,6 +38,8 @@ const LONGEST: Duration = Duration::from_millis(500);
 /// The pause after a look, in times of how long the look took. It bounds the share of a core that
 /// many watches of a busy file need.
 const PAUSE_OF_LOOKS: u32 = 10;
+/// The longest pause, because a look also takes long on a busy machine.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The fields of a stream that change with every write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,7 +166,8 @@ impl Look {
             let begin = Instant::now();
             let looked = self.look().await;
             let least = looked.as_ref().map_or(PAUSE, |least| *least);
-            pause = least.max(begin.elapsed().saturating_mul(PAUSE_OF_LOOKS));
+            let fair = begin.elapsed().saturating_mul(PAUSE_OF_LOOKS);
+            pause = least.max(fair.min(LONGEST_PAUSE));
             let Some(task) = self.task.upgrade() else { break };
             if looked.is_ok() && !self.watches.is_empty() {
                 continue;
