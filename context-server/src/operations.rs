@@ -31,8 +31,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use context_runtime::store::HistoryStore;
 use context_runtime::{
-    Agents, BranchName, ChatId, ChatRef, Clock, ContextEngine, IdGenerator, MessageId, Store,
-    SystemClock, UserId, Uuid7Ids,
+    Agents, ChatId, ChatRef, Clock, ContextEngine, IdGenerator, Store, SystemClock, UserId,
+    Uuid7Ids,
 };
 
 pub(crate) use self::actions::CAN_BE_UNDONE;
@@ -80,12 +80,6 @@ use crate::OperationError;
 /// The number of branches whose messages are kept in memory.
 const CACHED_BRANCHES: usize = 6;
 
-/// The number of branches whose head is kept in memory.
-const KNOWN_HEADS: u64 = 10_000;
-
-/// The newest known head of a branch, locked by the append that runs.
-type KnownHead = Arc<tokio::sync::Mutex<Option<MessageId>>>;
-
 /// The operations over the chats of one user.
 ///
 /// ```
@@ -112,8 +106,6 @@ pub struct Operations {
     replays: Arc<Mutex<VecDeque<KeptReplay>>>,
     facts: Arc<Mutex<VecDeque<KeptFacts>>>,
     runs: run::RunCache,
-    /// The heads of branches that were appended to. May be out of date.
-    heads: moka::sync::Cache<(ChatRef, BranchName), KnownHead>,
 }
 
 impl Operations {
@@ -130,7 +122,6 @@ impl Operations {
             replays: Arc::default(),
             facts: Arc::default(),
             runs: run::RunCache::default(),
-            heads: moka::sync::Cache::new(KNOWN_HEADS),
         }
     }
 

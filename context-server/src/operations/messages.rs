@@ -20,8 +20,6 @@ use crate::OperationError;
 const PAGE: usize = 100;
 /// The most messages in a page.
 const LARGEST_PAGE: usize = 1_000;
-/// The number of times that an append is tried while others append to the same branch.
-const ATTEMPTS: usize = 100;
 
 /// The number of times that an append is repeated after a failure that may pass.
 const RETRIES: u32 = 5;
@@ -295,12 +293,11 @@ impl Operations {
         nodes: Vec<Arc<Node>>,
         fixed: Option<Option<MessageId>>,
     ) -> Result<AppendedMessages, OperationError> {
-        let known = self.heads.get_with((chat.clone(), branch.clone()), Default::default);
-        // Appends of one branch would only conflict with each other. Those of other processes
-        // still may: a head that is out of date costs a second attempt, which the store's answer
-        // names.
-        let mut known = known.lock().await;
-        let mut expected = fixed.clone().unwrap_or_else(|| known.clone());
+        let target = match fixed {
+            // Whoever names no newest message appends to whatever it is.
+            None => Target::Graft { branch: branch.clone(), seen: None },
+            Some(expected) => Target::Extend { branch: branch.clone(), expected },
+        };
         let ids: Vec<_> = nodes.iter().map(|node| node.id.clone()).collect();
         let appended = |replayed| AppendedMessages {
             branch: branch.to_string(),
@@ -308,59 +305,48 @@ impl Operations {
             ids: ids.iter().map(ToString::to_string).collect(),
             replayed,
         };
+        let commit = Commit { nodes, ..Commit::new(chat.clone(), target, self.clock.now()) };
         let (mut created, mut retries) = (false, 0);
-        for _ in 0..ATTEMPTS {
-            let target = Target::Extend { branch: branch.clone(), expected: expected.clone() };
-            let commit = Commit {
-                nodes: nodes.clone(),
-                ..Commit::new(chat.clone(), target, self.clock.now())
-            };
-            let outcome = match self.history().commit(commit).await {
-                Ok(outcome) => outcome,
+        let outcome = loop {
+            match self.history().commit(commit.clone()).await {
+                Ok(outcome) => break outcome,
                 // Another writer may create the chat at the same time. What is missing after that
                 // is the branch.
                 Err(error) if error.is_not_found() && !created => {
                     self.create_missing(chat).await?;
                     created = true;
-                    continue;
                 }
                 // Another process has the store's lock, for instance to recover after a crash.
                 Err(error) if error.retry() == Retry::Safe && retries < RETRIES => {
                     retries += 1;
                     tokio::time::sleep(PAUSE * retries).await;
-                    continue;
                 }
                 Err(error) => return Err(error.into()),
-            };
-            match outcome {
-                CommitOutcome::Applied(_) => {
-                    *known = ids.last().cloned();
-                    return Ok(appended(false));
-                }
-                CommitOutcome::Replayed(_) => return Ok(appended(true)),
-                CommitOutcome::Conflict { actual } if fixed.is_none() => expected = actual,
-                CommitOutcome::Conflict { actual } => {
-                    let newest = actual.map_or_else(|| "none".to_owned(), |id| id.to_string());
-                    let text = "the branch has another newest message than the one expected";
-                    return Err(Error::new(ErrorKind::Conflict, "append", text)
-                        .with("branch", &branch)
-                        .with("newest", newest)
-                        .into());
-                }
-                CommitOutcome::Exists { ids } => {
-                    if self.are_stored(chat, &nodes).await? {
-                        return Ok(appended(true));
-                    }
-                    let text = "other messages of the chat have these ids";
-                    let taken: Vec<_> = ids.iter().map(MessageId::as_str).collect();
-                    let error = Error::new(ErrorKind::Conflict, "append", text);
-                    return Err(error.with("ids", taken.join(", ")).into());
-                }
-                _ => break,
+            }
+        };
+        match outcome {
+            CommitOutcome::Applied(_) => Ok(appended(false)),
+            CommitOutcome::Replayed(_) => Ok(appended(true)),
+            CommitOutcome::Conflict { actual } => {
+                let newest = actual.map_or_else(|| "none".to_owned(), |id| id.to_string());
+                let text = "the branch has another newest message than the one expected";
+                let error = Error::new(ErrorKind::Conflict, "append", text);
+                Err(error.with("branch", &branch).with("newest", newest).into())
+            }
+            CommitOutcome::Exists { .. } if self.are_stored(chat, &commit.nodes).await? => {
+                Ok(appended(true))
+            }
+            CommitOutcome::Exists { ids } => {
+                let text = "other messages of the chat have these ids";
+                let taken: Vec<_> = ids.iter().map(MessageId::as_str).collect();
+                let error = Error::new(ErrorKind::Conflict, "append", text);
+                Err(error.with("ids", taken.join(", ")).into())
+            }
+            _ => {
+                let text = "the store returned an unknown outcome";
+                Err(Error::new(ErrorKind::Bug, "append", text).into())
             }
         }
-        let text = format!("others moved the branch {ATTEMPTS} times");
-        Err(Error::new(ErrorKind::Unavailable, "append", text).with("branch", &branch).into())
     }
 
     /// Whether all of these messages are stored, one after the other, with the same content.
