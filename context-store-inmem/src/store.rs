@@ -17,7 +17,7 @@ use context_core::store::{
 };
 use context_core::{CancelSignal, ChatRef, Error, ErrorKind, Result, Store, Timestamp, UserId};
 use context_store_kit::watch::{Topic, Watches};
-use context_store_kit::{ChatState, StateBacked, StateStore};
+use context_store_kit::{ChatState, StateBacked, StateStore, yield_now};
 
 use crate::blobs::Blobs;
 use crate::memories::Memories;
@@ -150,6 +150,8 @@ impl StateStore for Shared {
         T: Send + 'static,
         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static,
     {
+        // Otherwise tasks that write all the time would keep others from their turn.
+        yield_now().await;
         let mut chats = self.chats_mut("write")?;
         let Chats { by_ref, created, blobs, streams, watches, rounds: _, memories: _ } =
             &mut *chats;

@@ -11,6 +11,7 @@
 //! | [`checksum`] | checksums of other stored values, bound to their owner |
 //! | [`watch`] | the watches of streams, and how they are woken |
 
+mod bounded_map;
 mod chat_state;
 mod check;
 pub mod checksum;
@@ -20,7 +21,9 @@ pub mod pack;
 pub mod search;
 mod state;
 pub mod watch;
+mod yielding;
 
+pub use bounded_map::BoundedMap;
 pub use chat_state::ChatState;
 pub use check::check_chat_graph;
 pub use commit::{
@@ -29,3 +32,4 @@ pub use commit::{
 };
 pub use memory_words::MemoryWords;
 pub use state::{StateBacked, StateStore};
+pub use yielding::yield_now;

@@ -43,10 +43,9 @@ pub(crate) async fn append(
     if commit.nodes.len() > 1 && data.len() > RUN_BYTES {
         return Ok(None);
     }
-    let own = lengths.get(&commit.chat, branch);
+    let at = (commit.chat.clone(), branch.clone());
     let fills = |own| full_block(own, own + signed(commit.nodes.len())).is_some();
-    // Others may have written since the length of the branch was learnt.
-    let merges = grafts || own.is_none_or(fills);
+    let merges = lengths.get(&at).is_none_or(fills);
     let statement = statement(merges, full_text, Flush::of(commit.durability));
     let mut session = pool.begin(Work::Append, Some(&commit.chat.user)).await?;
     let written = {
@@ -71,9 +70,15 @@ pub(crate) async fn append(
     };
     match session.end(written).await {
         Ok(Some(row)) => {
-            lengths.set(&commit.chat, branch, row.try_get(0)?);
             let head = commit.nodes.last().map(|node| node.id.clone());
-            let onto = message_id(&row, 1)?.filter(|_| grafts);
+            let onto = message_id(&row, 1)?;
+            if onto.as_ref() == seen {
+                lengths.set(at, row.try_get(0)?);
+            } else {
+                // Others write to the branch, so a length would be stale when it is used.
+                lengths.forget(&at);
+            }
+            let onto = onto.filter(|_| grafts);
             Ok(Some(Committed::new(Some(branch.clone()), head).with_onto(onto)))
         }
         Ok(None) => Ok(None),

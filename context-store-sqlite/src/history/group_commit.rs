@@ -17,6 +17,7 @@ use std::task::Poll;
 
 use context_core::store::{Commit, CommitOutcome, Committed, Durability};
 use context_core::{BranchName, ChatRef, Error};
+use context_store_kit::yield_now;
 use tokio::sync::oneshot;
 
 use crate::connections::branch_ends::BranchEnd;
@@ -131,19 +132,6 @@ async fn alone(
     let outcome = commit::commit(writer, commit, append).await?;
     unindexed::see_to(connections, writer).await;
     Ok(outcome)
-}
-
-/// Lets every other ready task run.
-async fn yield_now() {
-    let mut yielded = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await
 }
 
 enum AnswerOrWriter<'a> {
