@@ -20,12 +20,8 @@ use crate::services::need::Need;
 use crate::services::start::Services;
 use crate::workspace::{FACADE, Workspace, targets};
 
-/// The area that measures stores, on every available server.
-const STORES: &str = "stores";
-/// The area that measures writers of one branch, on every available server.
-const GRAFT: &str = "graft";
-/// The area that measures readers of streams, on every available server.
-const STREAMS: &str = "streams";
+/// The areas that measure stores, on every available server.
+const ON_SERVERS: [&str; 4] = ["graft", "load", "stores", "streams"];
 /// The area that measures the inspector in a browser: it is a benchmark of the command, which it
 /// runs.
 const INSPECTOR: &str = "inspector";
@@ -124,7 +120,7 @@ fn program(workspace: &Workspace, area: &OsStr, rest: &[OsString], args: &Args) 
         bail!("nothing measures {area:?}; known areas: {}, instructions, peers", known.join(", "));
     };
     let needs = match area {
-        STORES | GRAFT | STREAMS => Need::servers(),
+        _ if ON_SERVERS.contains(&area) => Need::servers(),
         INSPECTOR => [Need::Browser].into(),
         SERVE => [Need::Postgres].into(),
         _ => Default::default(),

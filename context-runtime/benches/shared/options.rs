@@ -66,6 +66,7 @@ impl Options {
     }
 
     /// Whether a row of this name is selected.
+    #[allow(dead_code, reason = "not every program has rows")]
     pub(crate) fn has(&self, case: &str) -> bool {
         case.contains(&self.case)
     }

@@ -189,14 +189,14 @@ async fn measure(place: &Place, other: bool, polls: bool, rounds: usize) -> Meas
     let mut written = vec![Vec::new(); STREAMS];
     let mut appends = Vec::new();
     for round in 0..rounds {
-        for stream in 0..STREAMS {
+        for (stream, written) in written.iter_mut().enumerate() {
             let append =
                 StreamAppend::new(WRITER, round as u64, ["some words of an answer"], now());
             let streams = writer.streams().unwrap();
             let begin = Instant::now();
             let done = streams.append_stream(&chat(stream), &ID.into(), append).await.unwrap();
             assert!(done.is_done());
-            written[stream].push(Instant::now());
+            written.push(Instant::now());
             appends.push(millis(begin.elapsed()));
             sleep(PAUSE).await;
         }
