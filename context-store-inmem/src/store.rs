@@ -18,6 +18,7 @@ use context_core::store::{
 use context_core::{CancelSignal, ChatRef, Error, ErrorKind, Result, Store, Timestamp, UserId};
 use context_store_kit::watch::{Topic, Watches};
 use context_store_kit::{ChatState, StateBacked, StateStore, yield_now};
+use tokio::sync::Mutex;
 
 use crate::blobs::Blobs;
 use crate::memories::Memories;
@@ -33,7 +34,12 @@ pub struct InMemoryStore(StateBacked<Shared>);
 /// The shared state. It implements the store traits in place of [`InMemoryStore`], so that
 /// `store.fragments()` is not ambiguous.
 #[derive(Clone, Default)]
-pub(crate) struct Shared(Arc<RwLock<Chats>>);
+pub(crate) struct Shared {
+    chats: Arc<RwLock<Chats>>,
+    /// Puts writers of chats in order. A lock of threads lets the one in first that is running,
+    /// and some tasks run more often than others.
+    turns: Arc<Mutex<()>>,
+}
 
 #[derive(Default)]
 pub(crate) struct Chats {
@@ -120,11 +126,11 @@ impl fmt::Debug for InMemoryStore {
 
 impl Shared {
     pub(crate) fn chats(&self, operation: &'static str) -> Result<RwLockReadGuard<'_, Chats>> {
-        self.0.read().map_err(|_| poisoned(operation))
+        self.chats.read().map_err(|_| poisoned(operation))
     }
 
     pub(crate) fn chats_mut(&self, operation: &'static str) -> Result<RwLockWriteGuard<'_, Chats>> {
-        self.0.write().map_err(|_| poisoned(operation))
+        self.chats.write().map_err(|_| poisoned(operation))
     }
 }
 
@@ -150,7 +156,8 @@ impl StateStore for Shared {
         T: Send + 'static,
         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static,
     {
-        // Otherwise tasks that write all the time would keep others from their turn.
+        let _turn = self.turns.lock().await;
+        // Whoever is ready to write queues up now, behind the others.
         yield_now().await;
         let mut chats = self.chats_mut("write")?;
         let Chats { by_ref, created, blobs, streams, watches, rounds: _, memories: _ } =

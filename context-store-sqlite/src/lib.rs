@@ -65,7 +65,7 @@
 //! * [`backup`](context_core::store::Maintenance::backup) copies the file while it is in use. A
 //!   plain copy must include the `-wal` file, and nobody may write meanwhile.
 //! * Every connection is a thread: one that writes and up to [`readers`](SqliteConfig::readers)
-//!   that read, and one more while streams are watched, which looks every 5 to 25 ms whether
+//!   that read, and one more while streams are watched, which looks every 5 to 40 ms whether
 //!   another handle has written. Waiting for the disk or for another process never blocks a thread
 //!   of the runtime.
 //! * A file of a version without full text gets its index when it is opened, unless the index is

@@ -29,7 +29,7 @@ use crate::sql;
 /// The pause between two looks at a file that is being written.
 const PAUSE: Duration = Duration::from_millis(5);
 /// The pause between two looks at a file to which nothing was written for a while.
-const QUIET_PAUSE: Duration = Duration::from_millis(25);
+const QUIET_PAUSE: Duration = Duration::from_millis(40);
 const QUIET: Duration = Duration::from_secs(2);
 /// The time after a write to the log in which another one may not change the time of the file.
 const RECENT: Duration = Duration::from_millis(100);
