@@ -162,6 +162,7 @@ async fn streams(streams: &dyn StreamStore) {
     streams.cancel_stream(&chat, &id, at(5)).await.unwrap();
     streams.stream(&chat, &id).await.unwrap();
     streams.read_stream(&chat, &id, 0, 10).await.unwrap();
+    assert!(streams.watch_stream(&chat, &id).await.unwrap().is_some());
     streams.streams(&chat, 10, None).await.unwrap();
     let _outcome = streams.reopen_stream(&chat, &id, 0, at(5)).await.unwrap();
     streams.remove_stream(&chat, &id).await.unwrap();
