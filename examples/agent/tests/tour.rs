@@ -18,7 +18,8 @@ async fn told(store: Arc<dyn Store>) -> TestResult {
     }
     let page = std::fs::read_to_string(&page)?;
     // The steps are packed; the view that opens first is not.
-    for shown in ["data-first=\"/chats/lisbon/run\"", "2 rounds · 14 steps", "run/step?node=0%3A1.4"]
+    for shown in
+        ["data-first=\"/chats/lisbon/run\"", "2 rounds · 14 steps", "run/step?node=0%3A1.4"]
     {
         assert!(page.contains(shown), "the page does not show {shown:?}");
     }

@@ -21,9 +21,8 @@ async fn a_runtime_remembers_with_it() -> Result<(), Box<dyn std::error::Error>>
         .zip(said)
         .map(|(role, text)| Arc::new(Message::text(role, text)))
         .collect();
-    let told = runtime
-        .capture_turn(CaptureTurnInput::new(("ada", "monday"), "turn-1", monday))
-        .await?;
+    let told =
+        runtime.capture_turn(CaptureTurnInput::new(("ada", "monday"), "turn-1", monday)).await?;
     assert_eq!(told, [], "nothing to complain of");
 
     let asked = Message::from("What is the name of my cat?");
