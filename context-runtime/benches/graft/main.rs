@@ -77,7 +77,7 @@ fn url(name: &str, folder: &std::path::Path) -> Result<String, &'static str> {
     }
 }
 
-/// What one engine did.
+/// The turns of one engine.
 #[derive(Default)]
 struct Turns {
     saves: Vec<Duration>,

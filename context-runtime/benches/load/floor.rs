@@ -1,7 +1,7 @@
 //! The floors: the same turns with the bare driver.
 
-pub(crate) mod postgres;
-pub(crate) mod redis;
+mod postgres;
+mod redis;
 mod sqlite;
 
 use std::sync::Arc;

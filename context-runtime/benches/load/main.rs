@@ -16,6 +16,8 @@
     reason = "a program that measures, not a library"
 )]
 
+#[path = "../shared/bare_servers.rs"]
+mod bare_servers;
 #[allow(dead_code, reason = "not every program does all of it")]
 #[path = "../shared/data.rs"]
 mod data;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::floor;
+use crate::bare_servers;
 use crate::options::{Options, Store};
 
 /// The variables with the addresses of servers.
@@ -69,8 +69,8 @@ impl Place {
         let prefix = format!("load_{}_", std::process::id());
         match self.store {
             Store::Sqlite => {}
-            Store::Postgres => floor::postgres::clear(&self.url, &prefix).await,
-            Store::Redis => floor::redis::clear(&self.url, &prefix).await,
+            Store::Postgres => bare_servers::clear_postgres(&self.url, &prefix).await,
+            Store::Redis => bare_servers::clear_redis(&self.url, &prefix).await,
         }
     }
 }

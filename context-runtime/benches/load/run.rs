@@ -16,7 +16,7 @@ pub(crate) type Texts = [String; 2];
 /// The number of texts, and of words, that a task draws from.
 const DRAWS: usize = 1_024;
 
-/// What is measured.
+/// One of the two sides that are measured.
 #[async_trait]
 pub(crate) trait Side: Send + Sync {
     async fn turn(&self, chat: usize, texts: &Texts);
@@ -28,7 +28,7 @@ pub(crate) trait Side: Send + Sync {
     async fn recall(&self, chat: usize, words: &str);
 }
 
-/// What a run did and cost.
+/// The work and the cost of a run.
 #[derive(Clone)]
 pub(crate) struct Measured {
     pub(crate) seconds: f64,

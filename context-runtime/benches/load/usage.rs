@@ -1,4 +1,5 @@
-//! What this process and the servers used, as Linux counts it. Elsewhere everything is 0.
+//! CPU, switches, bytes and memory of this process and of the servers, as Linux counts them.
+//! Elsewhere everything is 0.
 
 use std::fs;
 use std::path::{Path, PathBuf};

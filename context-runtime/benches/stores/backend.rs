@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::bare_servers;
 use crate::floor::{Floor, postgres, redis, sqlite};
 use crate::library_store::LibraryStore;
 
@@ -62,8 +63,8 @@ impl Backend {
     pub(crate) async fn clear(&self) {
         let prefix = format!("bench_{}_", std::process::id());
         match self.name {
-            "postgres" => postgres::clear(&self.url, &prefix).await,
-            "redis" => redis::clear(&self.url, &prefix).await,
+            "postgres" => bare_servers::clear_postgres(&self.url, &prefix).await,
+            "redis" => bare_servers::clear_redis(&self.url, &prefix).await,
             _ => {}
         }
     }

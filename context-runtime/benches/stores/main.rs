@@ -17,6 +17,8 @@
 
 mod append;
 mod backend;
+#[path = "../shared/bare_servers.rs"]
+mod bare_servers;
 #[path = "../shared/board.rs"]
 mod board;
 #[path = "../shared/data.rs"]

@@ -129,7 +129,7 @@ impl<B: Broadcast> SharedWatches<B> {
             let task = Shared::hear(Arc::downgrade(&self.0), self.0.watches.clone(), listener);
             *listening = Listening::Yes(runtime.spawn(task));
         }
-        // The task does not end before it has the lock.
+        // The task that hears does not end, or fail its watches, without the lock.
         Ok(Some(self.0.watches.watch(chat, id)))
     }
 
@@ -245,8 +245,11 @@ impl<B: Broadcast> Shared<B> {
                     Ok(text) => break text,
                     Err(_) => {
                         let Some(shared) = shared.upgrade() else { break None };
+                        if shared.ends().await {
+                            return;
+                        }
                         // A connection that did not hear the last message to itself is broken.
-                        if is_checked || shared.ends().await {
+                        if is_checked {
                             break None;
                         }
                         is_checked = shared.broadcast.say(vec![shared.echo()]).await.is_ok();
@@ -260,6 +263,13 @@ impl<B: Broadcast> Shared<B> {
             if let Some(topic) = Topic::parse(topic).filter(|_| !is_own) {
                 watches.wake(topic);
             }
+        }
+        // Whoever begins a watch after this opens a new connection. Without the lock, a watch could
+        // begin between here and the end of the task, and nobody would wake it.
+        let Some(shared) = shared.upgrade() else { return watches.fail() };
+        let mut listening = shared.listening.lock().await;
+        if matches!(*listening, Listening::Yes(_)) {
+            *listening = Listening::No;
         }
         watches.fail();
     }

@@ -46,7 +46,7 @@ pub(crate) async fn chain(
 }
 
 /// Returns the empty chain after the message that still is the end of a branch, in one command,
-/// which keeps the server for a tenth of the time of a script. Returns `None` if there may be
+/// which keeps the server for a quarter of the time of the script. Returns `None` if there may be
 /// something else to return, or if the branch is not the one that the chat began with.
 async fn nothing_after(
     shared: &Shared,

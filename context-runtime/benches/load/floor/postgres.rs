@@ -4,9 +4,10 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
-use tokio_postgres::{Client, NoTls, Statement};
+use tokio_postgres::{Client, Statement};
 
 use super::{ROLES, ids};
+use crate::bare_servers;
 use crate::data;
 use crate::place::Place;
 use crate::run::{Side, Texts};
@@ -37,22 +38,6 @@ struct Connection {
     search: Option<Statement>,
 }
 
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(async move { connection.await.unwrap() });
-    client
-}
-
-/// Drops the schemas with this prefix.
-pub(crate) async fn clear(url: &str, prefix: &str) {
-    let client = connect(url).await;
-    let sql = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, $1)";
-    for row in client.query(sql, &[&prefix]).await.unwrap() {
-        let schema: String = row.get(0);
-        client.batch_execute(&format!("DROP SCHEMA \"{schema}\" CASCADE")).await.unwrap();
-    }
-}
-
 impl Bare {
     pub(crate) async fn create(
         place: &Place,
@@ -73,10 +58,10 @@ impl Bare {
              CREATE TABLE branch(chat INTEGER PRIMARY KEY, head TEXT);
              INSERT INTO branch SELECT generate_series(0, {chats} - 1)"
         );
-        connect(&place.url).await.batch_execute(&tables).await.unwrap();
+        bare_servers::postgres(&place.url).await.batch_execute(&tables).await.unwrap();
         let mut idle = Vec::new();
         for _ in 0..place.connections {
-            let client = connect(&place.url).await;
+            let client = bare_servers::postgres(&place.url).await;
             client.batch_execute(&format!("SET search_path = {schema}")).await.unwrap();
             let turn = if full_text { TURN_WITH_WORDS } else { TURN };
             let turn = client.prepare(turn).await.unwrap();

@@ -5,6 +5,7 @@ use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 
 use super::{ROLES, ids};
+use crate::bare_servers;
 use crate::data;
 use crate::place::Place;
 use crate::run::{Side, Texts};
@@ -15,22 +16,10 @@ pub(crate) struct Bare {
     connection: MultiplexedConnection,
 }
 
-async fn connect(url: &str) -> MultiplexedConnection {
-    redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
-}
-
-/// Removes the keys with this prefix.
-pub(crate) async fn clear(url: &str, prefix: &str) {
-    let mut connection = connect(url).await;
-    let keys: Vec<Vec<u8>> = connection.keys(format!("{prefix}*")).await.unwrap();
-    for some in keys.chunks(1_000) {
-        let _removed: u64 = connection.del(some).await.unwrap();
-    }
-}
-
 impl Bare {
     pub(crate) async fn create(place: &Place, reads: bool, chats: usize, messages: usize) -> Self {
-        let bare = Self { reads, prefix: place.name(), connection: connect(&place.url).await };
+        let bare =
+            Self { reads, prefix: place.name(), connection: bare_servers::redis(&place.url).await };
         let texts: Vec<String> = (0..messages).map(data::text).collect();
         for chat in 0..chats {
             bare.insert(chat, &texts).await;

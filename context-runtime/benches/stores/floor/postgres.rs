@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use context_runtime::store::Node;
-use tokio_postgres::{Client, NoTls, Statement};
+use tokio_postgres::{Client, Statement};
 
 use super::{Floor, columns};
+use crate::bare_servers;
 
 const APPEND: &str = "WITH new AS (
         INSERT INTO message(id, role, content, words)
@@ -21,25 +22,9 @@ pub(crate) struct BareConnection {
     search: Statement,
 }
 
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(async move { connection.await.unwrap() });
-    client
-}
-
-/// Drops the schemas with this prefix.
-pub(crate) async fn clear(url: &str, prefix: &str) {
-    let client = connect(url).await;
-    let sql = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, $1)";
-    for row in client.query(sql, &[&prefix]).await.unwrap() {
-        let schema: String = row.get(0);
-        client.batch_execute(&format!("DROP SCHEMA \"{schema}\" CASCADE")).await.unwrap();
-    }
-}
-
 impl BareConnection {
     pub(crate) async fn create(url: &str, schema: &str) -> Self {
-        let client = connect(url).await;
+        let client = bare_servers::postgres(url).await;
         let tables = format!(
             "CREATE SCHEMA {schema}; SET search_path = {schema};
              CREATE TABLE message(seq BIGSERIAL PRIMARY KEY, id TEXT NOT NULL UNIQUE, role TEXT NOT NULL,

@@ -6,28 +6,16 @@ use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 
 use super::{Floor, columns};
+use crate::bare_servers;
 
 pub(crate) struct BareConnection {
     connection: MultiplexedConnection,
     list: String,
 }
 
-async fn connect(url: &str) -> MultiplexedConnection {
-    redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
-}
-
-/// Removes the keys with this prefix.
-pub(crate) async fn clear(url: &str, prefix: &str) {
-    let mut connection = connect(url).await;
-    let keys: Vec<Vec<u8>> = connection.keys(format!("{prefix}*")).await.unwrap();
-    for some in keys.chunks(1_000) {
-        let _removed: u64 = connection.del(some).await.unwrap();
-    }
-}
-
 impl BareConnection {
     pub(crate) async fn create(url: &str, place: &str) -> Self {
-        Self { connection: connect(url).await, list: format!("{place}:list") }
+        Self { connection: bare_servers::redis(url).await, list: format!("{place}:list") }
     }
 }
 
