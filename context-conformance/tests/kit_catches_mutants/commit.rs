@@ -34,6 +34,8 @@ impl BrokenStore {
         seen: Option<MessageId>,
     ) -> Result<CommitOutcome> {
         let (chat, at, history) = (commit.chat.clone(), commit.at, self.history());
+        // Writers who wait for their turn would otherwise look in step, each at its own head.
+        yield_now().await;
         let head = self.branch(&chat, &branch).await?.and_then(|branch| branch.head);
         if head == seen || self.branch(&chat, &branch).await?.is_none() {
             return history.commit(commit).await;
