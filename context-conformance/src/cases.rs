@@ -31,6 +31,7 @@ mod memory_removal;
 mod memory_scopes;
 mod memory_search;
 mod model;
+mod opening;
 mod processes;
 mod read;
 mod redact;
@@ -59,6 +60,7 @@ const GROUPS: &[&[Case]] = &[
     listing::CASES,
     commit::CASES,
     grafts::CASES,
+    opening::CASES,
     branches::CASES,
     checkpoints::CASES,
     read::CASES,

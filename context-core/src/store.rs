@@ -10,6 +10,7 @@ mod history;
 mod lease;
 mod maintenance;
 mod memory;
+mod opening;
 mod ref_log;
 mod search;
 mod stream;
@@ -20,7 +21,7 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 
-use crate::Result;
+use crate::{BranchName, ChatRef, Result};
 
 pub use blob::{Blob, BlobPrune, BlobStore, BlobsPruned, NewBlob};
 pub use chat::{
@@ -41,6 +42,7 @@ pub use memory::{
     Bm25, MemoriesFound, MemoryExpected, MemoryFind, MemoryHit, MemoryList, MemoryOutcome,
     MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, check_memory_writes,
 };
+pub use opening::OpenedChat;
 pub use ref_log::{RefChange, RefLog, RefLogEntry, RefLogStore};
 pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore, Snippet};
 pub use stream::{
@@ -142,6 +144,22 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Returns the ability for persisted context fragments.
     fn fragments(&self) -> &dyn FragmentStore;
+
+    /// Reads what a turn begins with: the chat, its fragments, and the messages of a branch that
+    /// the window asks for. The branch is the chat's active one unless it is named. Returns `None`
+    /// for a chat that does not exist. A branch that does not exist is
+    /// [`NotFound`](crate::ErrorKind::NotFound).
+    ///
+    /// Each of the three parts is consistent in itself; a write may come between two of them. The
+    /// default makes one call for each. Override it where a call is a journey to a server.
+    async fn open_chat(
+        &self,
+        chat: &ChatRef,
+        branch: Option<&BranchName>,
+        window: &Window,
+    ) -> Result<Option<OpenedChat>> {
+        OpenedChat::read(self, chat, branch, window).await
+    }
 
     /// Returns the ability for earlier versions of persisted fragments, if the store has it.
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {

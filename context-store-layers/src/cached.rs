@@ -9,11 +9,12 @@ mod writes;
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::Store;
 use context_core::store::{
     BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    MemoryRecordStore, RefLogStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
+    MemoryRecordStore, OpenedChat, RefLogStore, SearchStore, StoreInfo, StreamStore,
+    TrajectoryStore, Window,
 };
+use context_core::{BranchName, ChatRef, Result, Store};
 
 use self::chains::CachedChains;
 use self::loads::Loads;
@@ -130,6 +131,16 @@ impl Store for CachedStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         self.0.inner.fragments()
+    }
+
+    /// Messages come from the cache, so they are a call of their own.
+    async fn open_chat(
+        &self,
+        chat: &ChatRef,
+        branch: Option<&BranchName>,
+        window: &Window,
+    ) -> Result<Option<OpenedChat>> {
+        OpenedChat::read(self, chat, branch, window).await
     }
 
     fn ref_log(&self) -> Option<&dyn RefLogStore> {

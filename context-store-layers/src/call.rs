@@ -16,6 +16,7 @@ macro_rules! operations {
             SetCheckpoint set_checkpoint, Checkpoints checkpoints,
                 DeleteCheckpoint delete_checkpoint,
             Chain chain, Messages messages, AllMessages all_messages, Revisions revisions,
+            OpenChat open_chat,
             Fragments fragments, PutFragments put_fragments, RemoveFragment remove_fragment,
             FragmentLog fragment_log, ClearFragmentLog clear_fragment_log,
             RefLog ref_log, ClearRefLog clear_ref_log,

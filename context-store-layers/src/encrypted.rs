@@ -71,9 +71,9 @@ use std::sync::Arc;
 
 use context_core::store::{
     BlobStore, Finding, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    RefLogStore, StoreInfo, StreamStore, TrajectoryStore,
+    OpenedChat, RefLogStore, StoreInfo, StreamStore, TrajectoryStore, Window,
 };
-use context_core::{CancelSignal, ChatRef, Result, Store, UserId};
+use context_core::{BranchName, CancelSignal, ChatRef, Result, Store, UserId};
 
 pub use self::keys::{EncryptionKey, KeyError, KeyId, KeyRing};
 use self::layer::Layer;
@@ -165,6 +165,16 @@ impl Store for EncryptedStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    async fn open_chat(
+        &self,
+        chat: &ChatRef,
+        branch: Option<&BranchName>,
+        window: &Window,
+    ) -> Result<Option<OpenedChat>> {
+        let opened = self.0.inner.open_chat(chat, branch, window).await?;
+        opened.map(|opened| self.0.opened(opened)).transpose()
     }
 
     fn ref_log(&self) -> Option<&dyn RefLogStore> {

@@ -22,6 +22,16 @@ macro_rules! forward_store {
                 &self.0
             }
 
+            async fn open_chat(
+                &self,
+                chat: &context_core::ChatRef,
+                branch: Option<&context_core::BranchName>,
+                window: &context_core::store::Window,
+            ) -> context_core::Result<Option<context_core::store::OpenedChat>> {
+                let call = $crate::call::Call::of($crate::call::Operation::OpenChat, chat);
+                self.0.make_call(call, || self.0.inner().open_chat(chat, branch, window)).await
+            }
+
             fn fragment_log(&self) -> Option<&dyn context_core::store::FragmentLogStore> {
                 self.0
                     .inner()

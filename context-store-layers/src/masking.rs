@@ -269,6 +269,15 @@ impl Store for MaskingStore {
         &*self.0
     }
 
+    async fn open_chat(
+        &self,
+        chat: &ChatRef,
+        branch: Option<&context_core::BranchName>,
+        window: &context_core::store::Window,
+    ) -> Result<Option<context_core::store::OpenedChat>> {
+        self.0.inner.open_chat(chat, branch, window).await
+    }
+
     fn ref_log(&self) -> Option<&dyn context_core::store::RefLogStore> {
         self.0.inner.ref_log()
     }

@@ -195,6 +195,15 @@ impl Store for SplitStore {
         self.0.main.fragments()
     }
 
+    async fn open_chat(
+        &self,
+        chat: &context_core::ChatRef,
+        branch: Option<&context_core::BranchName>,
+        window: &context_core::store::Window,
+    ) -> Result<Option<context_core::store::OpenedChat>> {
+        self.0.main.open_chat(chat, branch, window).await
+    }
+
     fn ref_log(&self) -> Option<&dyn RefLogStore> {
         self.0.main.ref_log()
     }

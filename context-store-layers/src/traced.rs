@@ -61,6 +61,7 @@ use crate::forward_store::forward_store;
 /// | `context.store.messages` | `sent.items`, `found.items`, `found.bytes` | `ok` |
 /// | `context.store.all_messages` | `found.items`, `found.bytes` | `ok` |
 /// | `context.store.revisions` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.open_chat` | `found.items` | `found`, `none` |
 /// | `context.store.fragments` | `found.items`, `found.bytes` | `ok` |
 /// | `context.store.put_fragments` | `sent.items`, `sent.bytes` | `ok` |
 /// | `context.store.remove_fragment` | | `done`, `none` |

@@ -42,17 +42,23 @@ pub(crate) async fn of(session: &mut Session<'_>, chat: &ChatRef) -> Result<Vec<
 }
 
 fn fragment(row: PgRow) -> Result<(i64, StoredFragment)> {
-    let no = row.try_get(0)?;
-    let id = optional_text(&row, 1)?.map(FragmentId::from);
-    let kind = text(&row, 2)?.to_owned();
-    let version = u16::try_from(row.try_get::<i64, _>(3)?);
+    fragment_at(row, [0, 1, 2, 3, 4, 5])
+}
+
+/// Returns a fragment whose number, id, kind, version, metadata and body are in these columns.
+pub(crate) fn fragment_at(row: PgRow, columns: [usize; 6]) -> Result<(i64, StoredFragment)> {
+    let [no, id, kind, version, metadata, body] = columns;
+    let no = row.try_get(no)?;
+    let id = optional_text(&row, id)?.map(FragmentId::from);
+    let kind = text(&row, kind)?.to_owned();
+    let version = u16::try_from(row.try_get::<i64, _>(version)?);
     let version = version.map_err(|_| {
         Fault::Corrupt("the version of a fragment is not between 0 and 65535", None)
     })?;
-    let seal =
-        checksums::fragment(optional_text(&row, 1)?, &kind, i64::from(version), row.try_get(4)?);
-    let metadata = metadata_from(row.try_get(4)?)?;
-    let body: Bytes = checksums::open(seal, &blob(row, 5)?, DAMAGED)?;
+    let id_text = id.as_ref().map(FragmentId::as_str);
+    let seal = checksums::fragment(id_text, &kind, i64::from(version), row.try_get(metadata)?);
+    let metadata = metadata_from(row.try_get(metadata)?)?;
+    let body: Bytes = checksums::open(seal, &blob(row, body)?, DAMAGED)?;
     Ok((no, StoredFragment { id, metadata, body: Encoded::new(kind, version, body) }))
 }
 

@@ -308,6 +308,8 @@ statements! {
     BOUNDARY_OF = of_message!(window, { "0", from_boundary });
     AFTER = of_branch!(window, { "0", from_message });
     AFTER_OF = of_message!(window, { "0", from_message });
+    OPEN = opening!(from_boundary);
+    OPEN_AFTER = opening!(from_message);
     TOKENS = of_branch!(tokens);
     TOKENS_OF = of_message!(tokens);
 

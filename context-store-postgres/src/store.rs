@@ -16,14 +16,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_core::store::{
     BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    MemoryRecordStore, RefLogStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
+    MemoryRecordStore, OpenedChat, RefLogStore, SearchStore, StoreInfo, StreamStore,
+    TrajectoryStore, Window,
 };
-use context_core::{Result, Store};
+use context_core::{BranchName, ChatRef, Result, Store};
 use context_store_kit::watch::SharedWatches;
 
 use crate::config::PostgresConfig;
-use crate::connections::{Pool, database};
+use crate::connections::{Pool, Work, database, work};
 use crate::history::branch_lengths::BranchLengths;
+use crate::history::opening::{self, FirstWindow};
 use crate::schema;
 use crate::schema::Facts;
 use crate::watches::Notifications;
@@ -123,6 +125,20 @@ impl Store for PostgresStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    async fn open_chat(
+        &self,
+        chat: &ChatRef,
+        branch: Option<&BranchName>,
+        window: &Window,
+    ) -> Result<Option<OpenedChat>> {
+        let Some(window) = FirstWindow::of(window) else {
+            return OpenedChat::read(self, chat, branch, window).await;
+        };
+        work!(self.0.pool, "open_chat", Work::Read, &chat.user, |session| {
+            opening::open(session, chat, branch, window).await
+        })
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {

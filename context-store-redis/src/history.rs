@@ -8,6 +8,7 @@ pub(crate) mod commit;
 pub(crate) mod facts;
 pub(crate) mod listing;
 pub(crate) mod messages;
+pub(crate) mod opening;
 pub(crate) mod read;
 pub(crate) mod ref_log;
 pub(crate) mod runs;

@@ -14,15 +14,16 @@ use std::fmt;
 use async_trait::async_trait;
 use context_core::store::{
     BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    MemoryRecordStore, RefLogStore, StoreInfo, StreamStore, TrajectoryStore,
+    MemoryRecordStore, OpenedChat, RefLogStore, StoreInfo, StreamStore, TrajectoryStore, Window,
 };
-use context_core::{Result, Store};
+use context_core::{BranchName, ChatRef, Result, Store};
 
 use crate::config::RedisConfig;
 use crate::connections::Connection;
 use crate::connections::server::{self, ServerRating};
 use crate::connections::shared::Shared;
 use crate::error::Fault;
+use crate::history::opening;
 use crate::keys::Keys;
 use crate::schema;
 
@@ -69,6 +70,16 @@ impl Store for RedisStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.shared
+    }
+
+    async fn open_chat(
+        &self,
+        chat: &ChatRef,
+        branch: Option<&BranchName>,
+        window: &Window,
+    ) -> Result<Option<OpenedChat>> {
+        let opened = opening::open(&self.shared, chat, branch, window).await;
+        opened.map_err(|fault| fault.during("open_chat"))
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {

@@ -120,21 +120,40 @@ impl ChatCount {
         chat: i64,
         seen: ListPart,
     ) -> Result<()> {
-        let (column, count, missing) = match self {
-            Self::Branches => (0, sql::COUNT_BRANCHES, "branches of a chat are missing"),
-            Self::Checkpoints => (1, sql::COUNT_CHECKPOINTS, "checkpoints of a chat are missing"),
-            Self::Fragments => (2, sql::COUNT_FRAGMENTS, "fragments of a chat are missing"),
-            Self::Blobs => (3, sql::COUNT_BLOBS, "blobs of a chat are missing"),
-            Self::Streams => (4, sql::COUNT_STREAMS, "streams of a chat are missing"),
-            Self::Revisions => (5, sql::COUNT_REVISIONS, "revisions of a chat are missing"),
-            Self::RefChanges => {
-                (6, sql::ref_log::COUNT_REF_CHANGES, "changes of branches are missing")
-            }
+        let (column, count) = match self {
+            Self::Branches => (0, sql::COUNT_BRANCHES),
+            Self::Checkpoints => (1, sql::COUNT_CHECKPOINTS),
+            Self::Fragments => (2, sql::COUNT_FRAGMENTS),
+            Self::Blobs => (3, sql::COUNT_BLOBS),
+            Self::Streams => (4, sql::COUNT_STREAMS),
+            Self::Revisions => (5, sql::COUNT_REVISIONS),
+            Self::RefChanges => (6, sql::ref_log::COUNT_REF_CHANGES),
         };
         let query = sqlx::query(sql::CHAT_TALLY).bind(chat);
         let row = query.fetch_optional(&mut *connection).await?.ok_or(DIFFERS)?;
         let expected = sound(&row, 7)?.try_get(column)?;
-        compare(connection, expected, seen, missing, sqlx::query(count).bind(chat)).await
+        compare(connection, expected, seen, self.missing(), sqlx::query(count).bind(chat)).await
+    }
+
+    /// Compares a whole list with its count, which was read with it. There is none if the checksum
+    /// of the counts differs.
+    pub(crate) fn agree(self, counted: Option<i64>, rows: usize) -> Result<()> {
+        if counted.ok_or(DIFFERS)? == signed(rows) {
+            return Ok(());
+        }
+        Err(Fault::Corrupt(self.missing(), None))
+    }
+
+    fn missing(self) -> &'static str {
+        match self {
+            Self::Branches => "branches of a chat are missing",
+            Self::Checkpoints => "checkpoints of a chat are missing",
+            Self::Fragments => "fragments of a chat are missing",
+            Self::Blobs => "blobs of a chat are missing",
+            Self::Streams => "streams of a chat are missing",
+            Self::Revisions => "revisions of a chat are missing",
+            Self::RefChanges => "changes of branches are missing",
+        }
     }
 }
 

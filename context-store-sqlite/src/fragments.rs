@@ -5,30 +5,42 @@ pub(crate) mod log;
 use bytes::Bytes;
 use context_core::base::FragmentId;
 use context_core::store::StoredFragment;
-use context_core::{ChatRef, Encoded, Timestamp};
+use context_core::{ChatRef, Encoded, Error, Timestamp};
+use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{Connection, Row};
 
 use self::log::WrittenBy;
+use crate::chat;
 use crate::chat::access::chat_no;
-use crate::checksums::FRAGMENT;
+use crate::checksums::{CHAT_NAME, FRAGMENT, Value};
 use crate::connections::Writer;
-use crate::counts::{ChatCount, ListPart};
+use crate::counts::ChatCount;
 use crate::error::{Fault, Result};
+use crate::sql::{self, run};
 use crate::values::rows::{blob, metadata_from, metadata_text};
-use crate::{chat, sql};
 
-/// Returns the fragments of a chat.
+/// Returns the fragments of a chat, which one statement reads and counts.
 pub(crate) async fn list(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
 ) -> Result<Vec<StoredFragment>> {
-    let mut transaction = connection.begin().await?;
-    let no = chat_no(&mut transaction, "fragments", chat).await?;
-    let fragments = fragments_of(&mut transaction, no).await?;
-    ChatCount::Fragments.compare(&mut transaction, no, ListPart::All(fragments.len())).await?;
-    transaction.commit().await?;
-    Ok(fragments.into_iter().map(|(_, fragment)| fragment).collect())
+    let query = sqlx::query(sql::FRAGMENTS_OF).bind(chat.user.as_str()).bind(chat.chat.as_str());
+    let rows = run(connection, query).await?;
+    let Some(first) = rows.first() else {
+        return Err(Error::not_found("fragments", "chat", &chat.chat).into());
+    };
+    let names = [Value::of(first, 8)?, chat.user.as_str().into(), chat.chat.as_str().into()];
+    CHAT_NAME.check_values(names, first, 9)?;
+    let counted: Option<i64> = first.try_get(10)?;
+    let is_there = |row: &SqliteRow| row.try_get::<Option<i64>, _>(0).map(|no| no.is_some());
+    let mut fragments = Vec::with_capacity(rows.len());
+    for row in rows {
+        if is_there(&row)? {
+            fragments.push(fragment(row)?.1);
+        }
+    }
+    ChatCount::Fragments.agree(counted, fragments.len())?;
+    Ok(fragments)
 }
 
 /// Stores fragments in one transaction.

@@ -282,6 +282,10 @@ statements! {
 
     // Fragments.
     FRAGMENTS = "SELECT no, chat, id, kind, version, metadata, body, sum FROM fragment WHERE chat = ?1 ORDER BY no";
+    /// The same with the chat's name and the number of its fragments, one row if it has none.
+    FRAGMENTS_OF = concat!("SELECT f.no, f.chat, f.id, f.kind, f.version, f.metadata, f.body, f.sum, c.no, c.name_sum,
+        (SELECT fragments FROM chat_tally WHERE chat = c.no AND ", chat_tally_agrees!(), ")
+        FROM chat c LEFT JOIN fragment f ON f.chat = c.no WHERE c.user = ?1 AND c.id = ?2 ORDER BY f.no");
     ADD_FRAGMENT = "INSERT INTO fragment (chat, id, kind, version, metadata, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     REPLACE_FRAGMENT = "UPDATE fragment SET kind = ?2, version = ?3, metadata = ?4, body = ?5, sum = NULL WHERE no = ?1";
     REMOVE_FRAGMENT = "DELETE FROM fragment WHERE chat = ?1 AND id = ?2";

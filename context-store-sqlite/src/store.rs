@@ -16,13 +16,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_core::store::{
     BlobStore, Durability, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
-    MemoryRecordStore, RefLogStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
+    MemoryRecordStore, OpenedChat, RefLogStore, SearchStore, StoreInfo, StreamStore,
+    TrajectoryStore, Window,
 };
-use context_core::{Result, Store};
+use context_core::{BranchName, ChatRef, Result, Store};
 
 use crate::config::SqliteConfig;
 use crate::connections::Connections;
-use crate::history::group_commit;
+use crate::connections::calls::reading;
+use crate::history::{group_commit, opening};
 use crate::schema;
 use crate::watches::StreamWatches;
 
@@ -82,6 +84,18 @@ impl Store for SqliteStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    async fn open_chat(
+        &self,
+        chat: &ChatRef,
+        branch: Option<&BranchName>,
+        window: &Window,
+    ) -> Result<Option<OpenedChat>> {
+        let shared = &self.0;
+        reading!(shared, "open_chat", |reader| {
+            opening::open(reader, chat, branch, window).await
+        })
     }
 
     fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {

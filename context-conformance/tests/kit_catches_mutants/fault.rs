@@ -23,6 +23,10 @@ pub(crate) enum Fault {
     HidesWhatAGraftFollows,
     /// Refuses a graft if the head has moved on.
     RefusesGraftsThatLost,
+    /// Opens a chat on its first branch, whichever is active.
+    OpensTheFirstBranch,
+    /// Opens a chat without its fragments.
+    OpensWithoutFragments,
     /// Reports a conflict without the actual head.
     HidesTheActualHead,
     /// Writes the fragments of a commit before it checks the head.

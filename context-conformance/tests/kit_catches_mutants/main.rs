@@ -28,16 +28,18 @@ async fn check(fault: Fault, wanted: &[&str]) -> Report {
     .await
 }
 
+async fn assert_caught(fault: Fault, wanted: &[&str]) {
+    let report = check(fault, wanted).await;
+    let failed: Vec<_> = report.failures().map(|failure| failure.case.to_string()).collect();
+    assert_eq!(failed, wanted, "{report}");
+}
+
 macro_rules! caught {
     ($($fault:ident => $($case:literal),+;)+) => {$(
         #[allow(non_snake_case)]
         #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
         async fn $fault() {
-            let wanted = [$($case),+];
-            let report = check(Fault::$fault, &wanted).await;
-            let failed: Vec<_> = report.failures().map(|failure| failure.case.to_string())
-                .collect();
-            assert_eq!(failed, wanted, "{report}");
+            assert_caught(Fault::$fault, &[$($case),+]).await;
         }
     )+};
 }
@@ -48,6 +50,9 @@ caught! {
         "grafts::fork_has_the_chain_of_its_parent", "grafts::branch_that_was_made_anew_is_a_conflict",
         "grafts::without_messages_only_checks";
     GraftsOverOthers => "grafts::after_the_messages_of_others", "grafts::sixteen_at_once_all_get_in";
+    OpensTheFirstBranch => "opening::follows_the_active_branch";
+    OpensWithoutFragments => "opening::the_parts_are_those_of_their_own_calls",
+        "opening::writes_of_another_handle_are_seen";
     HidesWhatAGraftFollows => "grafts::after_the_messages_of_others", "grafts::sixteen_at_once_all_get_in";
     RefusesGraftsThatLost => "grafts::after_the_messages_of_others", "grafts::sixteen_at_once_all_get_in";
     HidesTheActualHead => "commit::stale_head_is_a_conflict";
@@ -116,7 +121,6 @@ caught! {
     ComparesDurability => "asked_durability::a_repeated_commit_is_a_replay_whatever_it_asks_for";
     LosesEmptyChunks => "stream_reads::chunks_come_back_byte_for_byte";
     PrunesWhatRuns => "stream_removal::pruned_by_when_they_ended";
-    WatchesTooLate => "stream_watch::every_change_wakes", "stream_watch::every_change_through_another_handle_wakes";
     IgnoresRevisions => "rounds::a_stale_commit_is_a_conflict", "round_races::one_of_sixteen_commits_is_applied",
         "round_races::one_of_sixteen_creates_it";
     HidesTheActualRevision => "rounds::a_stale_commit_is_a_conflict";
@@ -169,6 +173,16 @@ caught! {
     ForgetsWholeSessions => "memory_removal::forgotten_by_their_source";
     ShowsContent => "hygiene::debug_shows_no_content";
     Panics => "read::messages_keep_order_holes_and_duplicates";
+}
+
+/// Who waits for such a store waits until the case gives up; paused time makes that come at once.
+#[tokio::test(start_paused = true)]
+async fn watches_too_late() {
+    let wanted = [
+        "stream_watch::every_change_wakes",
+        "stream_watch::every_change_through_another_handle_wakes",
+    ];
+    assert_caught(Fault::WatchesTooLate, &wanted).await;
 }
 
 /// Checks that the wrapper itself changes nothing, so a failure of a mutant is due to its fault.

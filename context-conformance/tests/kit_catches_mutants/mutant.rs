@@ -11,8 +11,8 @@ use context_core::message::PlacedNode;
 use context_core::store::{
     BlobStore, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, FragmentLogStore,
-    FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore, NewChat, Page,
-    RefLogStore, Revision, SearchStore, StoreInfo, StoredFragment, StreamEnd, StreamStore,
+    FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore, NewChat, OpenedChat,
+    Page, RefLogStore, Revision, SearchStore, StoreInfo, StoredFragment, StreamEnd, StreamStore,
     TrajectoryStore, Window,
 };
 use context_core::trajectory::RoundRef;
@@ -121,6 +121,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no holder panics")
 }
 
+#[async_trait]
 impl Store for Mutant {
     fn info(&self) -> StoreInfo {
         StoreInfo::new("mutant", OWN_DURABILITY, true)
@@ -132,6 +133,24 @@ impl Store for Mutant {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &*self.0
+    }
+
+    async fn open_chat(
+        &self,
+        chat: &ChatRef,
+        branch: Option<&BranchName>,
+        window: &Window,
+    ) -> Result<Option<OpenedChat>> {
+        let first = BranchName::from("main");
+        let branch = match self.0.fault {
+            Fault::OpensTheFirstBranch => branch.or(Some(&first)),
+            _ => branch,
+        };
+        let mut opened = OpenedChat::read(self, chat, branch, window).await?;
+        if let (Fault::OpensWithoutFragments, Some(opened)) = (self.0.fault, &mut opened) {
+            opened.fragments.clear();
+        }
+        Ok(opened)
     }
 
     fn ref_log(&self) -> Option<&dyn RefLogStore> {

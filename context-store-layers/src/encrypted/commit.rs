@@ -132,11 +132,21 @@ fn seal_fragments(
     named.map(|(fragment, name)| seal_fragment(key, chat, name.clone(), fragment)).collect()
 }
 
+impl Layer {
+    /// Decrypts fragments of a chat.
+    pub(super) fn open_fragments(
+        &self,
+        chat: &ChatRef,
+        sealed: &[StoredFragment],
+    ) -> Result<Vec<StoredFragment>> {
+        sealed.iter().map(|fragment| self.sealer.open_fragment(chat, fragment)).collect()
+    }
+}
+
 #[async_trait]
 impl FragmentStore for Layer {
     async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
-        let stored = self.inner.fragments().fragments(chat).await?;
-        stored.iter().map(|fragment| self.sealer.open_fragment(chat, fragment)).collect()
+        self.open_fragments(chat, &self.inner.fragments().fragments(chat).await?)
     }
 
     async fn put_fragments(

@@ -5,8 +5,8 @@ use context_core::base::{CheckpointName, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
-    Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, PageWalk,
-    Revision, Window,
+    Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, OpenedChat, Page,
+    PageWalk, Revision, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
 
@@ -122,10 +122,7 @@ impl HistoryStore for Layer {
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
-        let sealed = self.inner.history().chain(chat, end, window).await?;
-        let nodes: Result<Vec<_>> =
-            sealed.iter().map(|node| self.sealer.open_node("chain", chat, node)).collect();
-        Ok(Chain::from_nodes(sealed.skipped(), nodes?).with_generation(sealed.generation()))
+        self.open_chain(chat, &self.inner.history().chain(chat, end, window).await?)
     }
 
     async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
@@ -153,6 +150,20 @@ impl HistoryStore for Layer {
 }
 
 impl Layer {
+    fn open_chain(&self, chat: &ChatRef, sealed: &Chain) -> Result<Chain> {
+        let nodes: Result<Vec<_>> =
+            sealed.iter().map(|node| self.sealer.open_node("chain", chat, node)).collect();
+        Ok(Chain::from_nodes(sealed.skipped(), nodes?).with_generation(sealed.generation()))
+    }
+
+    /// Decrypts what was read of a chat.
+    pub(super) fn opened(&self, sealed: OpenedChat) -> Result<OpenedChat> {
+        let chain = self.open_chain(&sealed.chat.chat, &sealed.chain)?;
+        let fragments = self.open_fragments(&sealed.chat.chat, &sealed.fragments)?;
+        let chat = self.sealer.open_chat("open_chat", sealed.chat)?;
+        Ok(OpenedChat::new(chat, fragments, chain))
+    }
+
     /// Returns a page of chats that match the filters, which only this layer can evaluate.
     ///
     /// The cursor is one of the backend after the last chat on the page. If a backend's page has

@@ -6,8 +6,9 @@ use context_core::message::PlacedNode;
 use context_core::store::{
     Blob, BlobsPruned, Branch, BranchDeletion, Chat, ChatSize, ChatSummary, CheckReport,
     Checkpoint, CommitOutcome, Created, Erasure, FragmentLog, MemoriesFound, MemoryOutcome,
-    MemoryStats, MessageNode, Page, RecordOutcome, RefLog, Revision, RoundsPruned, SearchHit,
-    StoredFragment, StoredStream, StreamOutcome, StreamPart, StreamWatch, StreamsPruned, Vacuumed,
+    MemoryStats, MessageNode, OpenedChat, Page, RecordOutcome, RefLog, Revision, RoundsPruned,
+    SearchHit, StoredFragment, StoredStream, StreamOutcome, StreamPart, StreamWatch, StreamsPruned,
+    Vacuumed,
 };
 use context_core::trajectory::{RoundHead, RoundRecord};
 use context_core::{Chain, Node, UserId};
@@ -182,6 +183,18 @@ fn says(stored: &StoredMemory) -> &[u8] {
 
 fn body(node: &Node) -> &[u8] {
     node.body().bytes()
+}
+
+impl Answer for Option<OpenedChat> {
+    /// The items are messages.
+    fn summary(&self) -> Summary {
+        let messages = self.as_ref().map_or(0, |opened| opened.chain.len());
+        Summary { items: Some(messages as u64), ..found(self.is_some()) }
+    }
+
+    fn content(&self) -> Option<String> {
+        self.as_ref().and_then(|opened| opened.chain.content())
+    }
 }
 
 impl Answer for RefLog {

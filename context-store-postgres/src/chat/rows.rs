@@ -23,24 +23,32 @@ pub(crate) async fn read(session: &mut Session<'_>, chat: &ChatRef) -> Result<Op
 }
 
 pub(crate) fn chat_of(row: &PgRow, chat: &ChatRef) -> Result<Chat> {
-    let created_at = Timestamp::from_micros(row.try_get(5)?);
-    let title = optional_text(row, 2)?;
-    let metadata =
-        checksums::open_slice(checksums::chat(chat, title, created_at), row.try_get(3)?, DAMAGED)?;
+    chat_at(row, chat, [2, 3, 4, 5, 6, 7, 8, 9])
+}
+
+/// Returns a chat whose title, metadata, active branch, times of creation and of the last write,
+/// number of amendments, and checksums of times and of the active branch are in these columns.
+pub(crate) fn chat_at(row: &PgRow, chat: &ChatRef, columns: [usize; 8]) -> Result<Chat> {
+    let [title, metadata, active, created_at, updated_at, amended, time_sum, active_sum] = columns;
+    let created_at = Timestamp::from_micros(row.try_get(created_at)?);
+    let title = optional_text(row, title)?;
+    let sum = checksums::chat(chat, title, created_at);
+    let metadata = checksums::open_slice(sum, row.try_get(metadata)?, DAMAGED)?;
     let mut found = Chat::new(NewChat {
         title: title.map(ToOwned::to_owned),
         metadata: metadata_from(metadata)?,
         ..NewChat::new(chat.clone(), created_at)
     });
-    found.active = BranchName::from(text(row, 4)?);
-    found.updated_at = Timestamp::from_micros(row.try_get(6)?);
-    if checksums::times(row.try_get(6)?, row.try_get(7)?) != row.try_get::<i64, _>(8)? {
+    found.active = BranchName::from(text(row, active)?);
+    found.updated_at = Timestamp::from_micros(row.try_get(updated_at)?);
+    let times = checksums::times(row.try_get(updated_at)?, row.try_get(amended)?);
+    if times != row.try_get::<i64, _>(time_sum)? {
         return Err(Fault::Corrupt(
             "the checksum of the last write to a chat does not match",
             None,
         ));
     }
-    check_active(chat, found.active.as_str(), row.try_get(9)?)?;
+    check_active(chat, found.active.as_str(), row.try_get(active_sum)?)?;
     Ok(found)
 }
 

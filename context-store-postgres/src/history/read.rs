@@ -110,7 +110,7 @@ struct ChainRun {
 }
 
 /// Orders the runs and checks that none is missing.
-fn assemble(rows: Vec<PgRow>) -> Result<Chain> {
+pub(crate) fn assemble(rows: Vec<PgRow>) -> Result<Chain> {
     let windowed = rows.first().is_some_and(|row| row.len() > 4);
     let amended: i64 = rows.first().map_or(Ok(0), |row| row.try_get(3))?;
     let mut found = Vec::with_capacity(rows.len());

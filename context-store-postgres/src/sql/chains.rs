@@ -77,21 +77,56 @@ macro_rules! tokens {
 /// the piece that holds it. The run that holds the place of `start` may begin before it.
 macro_rules! window {
     ($tip:expr, $cut:literal, { $want:literal, $($start:ident)* }) => {
+        concat!(chat!(), window_pieces!($tip, $cut, { $want, $($start)* }), " SELECT ", window_runs!(""))
+    };
+}
+
+macro_rules! window_pieces {
+    ($tip:expr, $cut:literal, { $want:literal, $($start:ident)* }) => {
         concat!(
-            chat!(),
             " piece (lo, cut, base, parent, want, start) AS (
                SELECT b.no << 32, ", $cut, ", b.base, b.parent, b.base + (", $cut, " & 4294967295) - ", $want, ", ",
                $($start)*!($cut, concat!("(b.base + (", $cut, " & 4294967295) - ", $want, ")")), " ", $tip, "
                UNION ALL
                SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ", $($start)*!("p.parent", "p.want"), "
                FROM piece p JOIN #branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
-             )
-             SELECT p.cut, r.pos, r.data, c.generation, p.start, p.base FROM c CROSS JOIN piece p LEFT JOIN LATERAL (
+             )"
+        )
+    };
+}
+
+macro_rules! window_runs {
+    ($more:literal) => {
+        concat!(
+            "p.cut, r.pos, r.data, c.generation, p.start, p.base",
+            $more,
+            " FROM c CROSS JOIN piece p LEFT JOIN LATERAL (
                SELECT pos, data FROM #run WHERE pos <= p.cut AND pos >= CASE
                  WHEN p.start IS NULL THEN p.lo
                  WHEN p.start > p.cut THEN 9223372036854775807
                  ELSE (SELECT max(pos) FROM #run WHERE pos <= p.start) END
                ORDER BY pos OFFSET 0) r ON true"
+        )
+    };
+}
+
+/// A window of branch $3, or of the active one, with the chat before it and its fragments. The
+/// seventh column tells what a row is: 0 the chat, 1 a fragment, 2 a run.
+macro_rules! opening {
+    ($start:ident) => {
+        concat!(
+            "WITH RECURSIVE c AS (SELECT *, (no << 32) + amended AS generation FROM #chat WHERE user_id = $1 AND id = $2),",
+            window_pieces!(
+                "FROM c JOIN #branch b ON b.chat = c.no AND b.name = coalesce($3, c.active)",
+                "((b.no << 32) + b.own)",
+                { "0", $start }
+            ),
+            " SELECT no, created_at, metadata, updated_at, time_sum, amended, 0, title, active, active_sum FROM c
+             UNION ALL
+             SELECT f.no, f.version, f.body, NULL, NULL, NULL, 1, f.id, f.kind, f.metadata
+             FROM c JOIN #fragment f ON f.chat = c.no
+             UNION ALL
+             SELECT ", window_runs!(", 2, NULL, NULL, NULL")
         )
     };
 }
