@@ -25,6 +25,7 @@ mod left_branch;
 mod loads;
 mod navigate;
 mod new_commit;
+mod opening;
 mod pending;
 mod pins;
 mod prompt;

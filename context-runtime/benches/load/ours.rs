@@ -68,6 +68,7 @@ impl Ours {
         ContextEngine::builder(Arc::clone(&self.store))
             .user(owner(chat))
             .chat(chat.to_string())
+            .read_ahead()
             .open()
             .await
             .unwrap()

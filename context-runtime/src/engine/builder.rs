@@ -13,6 +13,7 @@ use super::captured_ids::CapturedIds;
 use super::context::ContextFragments;
 use super::decoded::DecodedMessages;
 use super::loads::{DEFAULT_CONCURRENCY, Loads};
+use super::opening::Opening;
 use super::pending::PendingMessages;
 use super::prompt::Prompt;
 use super::standing::StandingPrompt;
@@ -31,6 +32,7 @@ pub struct ContextEngineBuilder {
     branch: Option<BranchName>,
     metadata: Metadata,
     create: bool,
+    read_ahead: bool,
     freeze: bool,
     workspace: Option<Workspace>,
 }
@@ -55,6 +57,7 @@ impl ContextEngineBuilder {
             branch: None,
             metadata: Metadata::default(),
             create: true,
+            read_ahead: false,
             freeze: false,
             workspace: None,
         }
@@ -64,8 +67,17 @@ impl ContextEngineBuilder {
     pub(super) fn with_parts(parts: Parts, chat: &ChatRef) -> Self {
         let ChatRef { user, chat, .. } = chat.clone();
         let (user, chat, metadata) = (Some(user), Some(chat), Metadata::default());
-        let branch = None;
-        Self { parts, user, chat, branch, metadata, create: false, freeze: false, workspace: None }
+        Self {
+            parts,
+            user,
+            chat,
+            branch: None,
+            metadata,
+            create: false,
+            read_ahead: false,
+            freeze: false,
+            workspace: None,
+        }
     }
 
     /// Sets the user who owns the chat. Required.
@@ -119,6 +131,17 @@ impl ContextEngineBuilder {
     /// For readers, which should not create chats.
     pub fn existing(mut self) -> Self {
         self.create = false;
+        self
+    }
+
+    /// Reads what a model is shown together with the chat, in one journey where the
+    /// [store](context_core::Store::open_chat) can, instead of with the first look at it. The first
+    /// [resolve](ContextEngine::resolve) or [save](ContextEngine::save) then takes the branch as it
+    /// was at opening; later ones look for what is new, as always. A branch that does not exist is
+    /// [`NotFound`](crate::ErrorKind::NotFound) at once. Default: messages are read on first use.
+    /// For servers that open a chat for each request and use it at once.
+    pub fn read_ahead(mut self) -> Self {
+        self.read_ahead = true;
         self
     }
 
@@ -213,16 +236,20 @@ impl ContextEngineBuilder {
         }
         let history = parts.store.history();
 
-        let mut stored = history.chat(&chat).await?;
-        if stored.is_none() && self.create {
+        let mut opening = match self.read_ahead {
+            true => parts.opening_ahead(&chat, self.branch.as_ref()).await?,
+            false => parts.opening(&chat).await?,
+        };
+        if opening.is_none() && self.create {
             let metadata = self.metadata.clone();
             let new = NewChat { metadata, ..NewChat::new(chat.clone(), parts.clock.now()) };
-            match history.create_chat(new).await? {
-                Created::New(chat) => stored = Some(chat),
-                Created::Existing(chat) => stored = Some(chat),
-            }
+            opening = match history.create_chat(new).await? {
+                Created::New(chat) => Some(Opening::of_new(chat)),
+                Created::Existing(_) => parts.opening(&chat).await?,
+            };
         }
-        let stored = stored.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
+        let Opening { chat: stored, fragments, view } =
+            opening.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
         if self.metadata.iter().any(|(key, value)| stored.metadata.get(key) != Some(value)) {
             let patch = ChatPatch { set: self.metadata, ..ChatPatch::default() };
             let _updated = history.update_chat(&chat, &patch, parts.clock.now()).await?;
@@ -232,7 +259,7 @@ impl ContextEngineBuilder {
         let branch = self.branch.unwrap_or(stored.active);
 
         let mut persisted = Vec::new();
-        for stored in parts.store.fragments().fragments(&chat).await? {
+        for stored in fragments {
             persisted.push(parts.decode(stored, &mut opened_with)?);
         }
         Ok(ContextEngine {
@@ -248,7 +275,7 @@ impl ContextEngineBuilder {
             pending: PendingMessages::default(),
             written_in: None,
             compaction: None,
-            view: None,
+            view,
             in_flight: None,
             lease: None,
             decoded: DecodedMessages::default(),

@@ -32,7 +32,9 @@ impl ContextEngine {
         if self.view.as_ref().is_none_or(View::is_behind) {
             self.view().await?;
         }
-        Ok(self.view.as_mut().expect("just read"))
+        let view = self.view.as_mut().expect("just read");
+        view.take_ahead();
+        Ok(view)
     }
 
     /// Returns the whole branch as the caller last saw it.

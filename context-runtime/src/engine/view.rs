@@ -10,6 +10,7 @@ use crate::removal::REDACTED;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::StoredBoundary;
 use context_core::message::NodeKind;
+use context_core::store::Window;
 use context_core::{Chain, Diagnostic, MessageId, Node, Role};
 use context_instructions::ConversationSummary;
 use rpds::HashTrieMapSync;
@@ -47,6 +48,8 @@ pub(super) struct View {
     summary: Option<ConversationSummary>,
     /// Whether the branch goes on behind the chain, as this engine knows from its own write.
     behind: bool,
+    /// Whether the next look takes the view as it is.
+    ahead: bool,
 }
 
 impl View {
@@ -129,6 +132,23 @@ impl View {
     /// Records that these messages are not in the part of the branch that was not read.
     pub(super) fn note_absent(&mut self, ids: Vec<MessageId>) {
         self.absent.extend(ids);
+    }
+
+    /// Returns the view as one that was read ahead: the next look takes it as it is.
+    pub(super) fn ahead(mut self) -> Self {
+        self.ahead = true;
+        self
+    }
+
+    /// Returns whether the view was read ahead. It counts as seen from now on.
+    pub(super) fn take_ahead(&mut self) -> bool {
+        std::mem::take(&mut self.ahead)
+    }
+
+    /// Returns the window of what came after the view. `None` if it has no message.
+    pub(super) fn news(&self) -> Option<Window> {
+        let message = self.head()?.clone();
+        Some(Window::After { message, generation: self.chain.generation() })
     }
 
     /// Records that this engine's own messages are on the branch, behind messages of others that

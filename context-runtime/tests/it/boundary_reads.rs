@@ -111,7 +111,10 @@ impl World {
 
     async fn open(&self) -> ContextEngine {
         let builder = builder(&self.store).branch(self.engine.branch().clone());
-        let builder = builder.shared_environment(self.clock.clone(), self.ids.clone());
+        let mut builder = builder.shared_environment(self.clock.clone(), self.ids.clone());
+        if !self.reads_all && self.count.is_multiple_of(2) {
+            builder = builder.read_ahead();
+        }
         let mut engine = builder.open().await.unwrap();
         if self.reminds {
             let remind = reminder("Be brief.").when(Predicate::every_n_turns(3));

@@ -78,9 +78,11 @@ mod provenance;
 mod provider_clearing;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod provider_rules;
+#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
+#[cfg(feature = "cache")]
+mod read_ahead;
 #[cfg(feature = "tokens")]
 mod readable_media;
-#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
 mod recall_places;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod recorded_chats;

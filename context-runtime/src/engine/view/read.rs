@@ -35,23 +35,48 @@ impl Source<'_> {
         reach: Reach,
     ) -> Result<View> {
         let end = ChainEnd::Branch(branch.clone());
-        let Some((mut view, head)) =
-            known.and_then(|view| view.head().cloned().map(|head| (view, head)))
-        else {
-            return self.open(&end, reach).await;
-        };
-        if reach == Reach::Whole && !view.is_whole() {
+        let Some(mut view) = known else { return self.open(&end, reach).await };
+        let reaches = reach == Reach::Boundary || view.is_whole();
+        if view.take_ahead() && reaches {
+            return Ok(view);
+        }
+        let Some(after) = view.news() else { return self.open(&end, reach).await };
+        if !reaches {
             return Ok(self.open(&end, reach).await?.sharing(&view));
         }
-        let after = Window::After { message: head, generation: view.chain.generation() };
         let news = self.history.chain(self.chat, &end, &after).await?;
+        self.join(view, &end, news, reach).await
+    }
+
+    /// Returns a view of what a first read returned: the [news](View::news) of a known view, or the
+    /// chain from its last boundary on.
+    pub(in crate::engine) async fn begin(
+        &self,
+        known: Option<View>,
+        end: &ChainEnd,
+        read: Chain,
+    ) -> Result<View> {
+        match known {
+            Some(view) => self.join(view, end, read, Reach::Boundary).await,
+            None => self.shown(end, read).await,
+        }
+    }
+
+    /// Brings a view up to date with its news.
+    async fn join(
+        &self,
+        mut view: View,
+        end: &ChainEnd,
+        news: Chain,
+        reach: Reach,
+    ) -> Result<View> {
         if news.is_whole() {
             // A known message was amended, or the branch no longer contains the known head.
             return Ok(View::of(news).sharing(&view));
         }
         if !view.is_whole() && news.iter().any(|node| node.kind == NodeKind::Boundary) {
             // It may show messages that were not read.
-            return Ok(self.open(&end, reach).await?.sharing(&view));
+            return Ok(self.open(end, reach).await?.sharing(&view));
         }
         news.iter().for_each(|node| view.push(Arc::clone(node)));
         view.behind = false;
@@ -64,20 +89,31 @@ impl Source<'_> {
     }
 
     async fn open(&self, end: &ChainEnd, reach: Reach) -> Result<View> {
-        if reach == Reach::Boundary {
-            let chain = self.history.chain(self.chat, end, &Window::Boundary).await?;
-            if chain.is_whole() {
-                return Ok(View::of(chain));
+        match reach {
+            Reach::Boundary => {
+                let chain = self.history.chain(self.chat, end, &Window::Boundary).await?;
+                self.shown(end, chain).await
             }
-            match self.shown_before(chain).await {
-                Ok(Some(view)) => return Ok(view),
-                // The chat changed between two reads.
-                Ok(None) => {}
-                Err(error) if error.is_not_found() => {}
-                Err(error) => return Err(error),
-            }
+            Reach::Whole => self.whole(end).await,
         }
+    }
+
+    async fn whole(&self, end: &ChainEnd) -> Result<View> {
         Ok(View::of(self.history.chain(self.chat, end, &Window::Whole).await?))
+    }
+
+    /// Returns the view of a chain that was read from its last boundary on.
+    async fn shown(&self, end: &ChainEnd, chain: Chain) -> Result<View> {
+        if chain.is_whole() {
+            return Ok(View::of(chain));
+        }
+        match self.shown_before(chain).await {
+            Ok(Some(view)) => Ok(view),
+            // The chat changed between two reads.
+            Ok(None) => self.whole(end).await,
+            Err(error) if error.is_not_found() => self.whole(end).await,
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads the messages that the boundary in force shows of those before it. `None` if the
