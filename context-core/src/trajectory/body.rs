@@ -120,7 +120,7 @@ impl From<serde_json::Value> for FieldValue {
 }
 
 /// The default values of fields, by kind, in table order. All nodes share them.
-static DEFAULTS: LazyLock<[Box<[Option<FieldValue>]>; TrajectoryNodeKind::ALL.len()]> =
+pub(super) static DEFAULTS: LazyLock<[Box<[Option<FieldValue>]>; TrajectoryNodeKind::ALL.len()]> =
     LazyLock::new(|| {
         let read = |field: &Field| {
             let json = Json::from_text(field.default?).expect("defaults are JSON");
@@ -155,7 +155,7 @@ impl NodeBody {
             let (at, value) = read(kind, name, json)?;
             values[at] = Some(value);
         }
-        Self::complete(kind, values)
+        Self::from_values(kind, values)
     }
 
     /// Creates a body from values in field order, as stores have them. `None` is replaced by the
@@ -164,36 +164,26 @@ impl NodeBody {
         kind: TrajectoryNodeKind,
         values: impl IntoIterator<Item = Option<FieldValue>>,
     ) -> Result<Self, TrajectoryError> {
-        let values: Vec<_> = values.into_iter().collect();
-        if values.len() != kind.fields().len() {
-            let damage = format!("a {kind} of {} fields", values.len());
-            return Err(TrajectoryError::Damaged { damage });
-        }
-        for (field, value) in kind.fields().iter().zip(&values) {
-            if value.as_ref().is_some_and(|value| value.form() != field.form) {
-                return Err(wrong_form(kind, field));
+        let mut values = values.into_iter();
+        let mut filled = Vec::with_capacity(kind.fields().len());
+        for (field, default) in kind.fields().iter().zip(&DEFAULTS[kind as usize]) {
+            let value = values.next().ok_or_else(|| wrong_number(kind, filled.len()))?;
+            match value.or_else(|| default.clone()) {
+                Some(value) if value.form() == field.form => filled.push(value),
+                Some(_) => return Err(wrong_form(kind, field)),
+                None => return Err(TrajectoryError::MissingField { kind, field: field.name }),
             }
         }
-        Self::complete(kind, values)
-    }
-
-    fn complete(
-        kind: TrajectoryNodeKind,
-        values: Vec<Option<FieldValue>>,
-    ) -> Result<Self, TrajectoryError> {
-        let defaults = DEFAULTS[kind as usize].iter();
-        let filled =
-            kind.fields().iter().zip(values).zip(defaults).map(|((field, value), default)| {
-                let value = value.or_else(|| default.clone());
-                value.ok_or(TrajectoryError::MissingField { kind, field: field.name })
-            });
-        Ok(Self { kind, values: filled.collect::<Result<_, _>>()? })
+        match values.count() {
+            0 => Ok(Self { kind, values: filled.into_boxed_slice() }),
+            more => Err(wrong_number(kind, filled.len() + more)),
+        }
     }
 
     fn of<const N: usize>(kind: TrajectoryNodeKind, first: [FieldValue; N]) -> Self {
         let remaining = kind.fields().len() - N;
         let values = first.into_iter().map(Some).chain(std::iter::repeat_n(None, remaining));
-        Self::complete(kind, values.collect()).expect("required fields come first")
+        Self::from_values(kind, values).expect("required fields come first")
     }
 
     /// Creates a query body: the user's question.
@@ -319,6 +309,10 @@ impl Serialize for NodeBody {
         }
         map.end()
     }
+}
+
+fn wrong_number(kind: TrajectoryNodeKind, fields: usize) -> TrajectoryError {
+    TrajectoryError::Damaged { damage: format!("a {kind} of {fields} fields") }
 }
 
 fn wrong_form(kind: TrajectoryNodeKind, field: &'static Field) -> TrajectoryError {

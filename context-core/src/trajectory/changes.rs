@@ -1,10 +1,14 @@
 //! New values of a node's fields, and earlier versions.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
 
+use serde::de::{DeserializeSeed, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
-use super::{FieldValue, Measures};
+use super::body::DEFAULTS;
+use super::{FieldForm, FieldValue, Measures, TrajectoryError, TrajectoryNodeKind};
 use crate::base::JsonMap;
 use crate::{Json, Timestamp};
 
@@ -82,6 +86,110 @@ impl<'de> Deserialize<'de> for Changes {
         Ok(Self(
             map.into_iter().map(|(name, json)| (name.into(), FieldValue::Json(json))).collect(),
         ))
+    }
+}
+
+impl Changes {
+    /// Parses the JSON of changes to a node of this kind, each value in the form of its field. The
+    /// result is that of parsing and [settling](super::TrajectoryNode::settle), at less cost: names
+    /// and defaults are shared.
+    pub fn from_json(kind: TrajectoryNodeKind, json: &str) -> Result<Self, serde_json::Error> {
+        let mut parser = serde_json::Deserializer::from_str(json);
+        let changes = parser.deserialize_map(ChangesOf(kind))?;
+        parser.end().map(|()| changes)
+    }
+}
+
+/// The names of the fields, by kind in table order. All changes share them.
+static NAMES: LazyLock<[Box<[Arc<str>]>; TrajectoryNodeKind::ALL.len()]> = LazyLock::new(|| {
+    TrajectoryNodeKind::ALL
+        .map(|kind| kind.fields().iter().map(|field| field.name.into()).collect())
+});
+
+/// Parses changes to a node of a kind.
+struct ChangesOf(TrajectoryNodeKind);
+
+impl<'de> Visitor<'de> for ChangesOf {
+    type Value = Changes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("values of fields by name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Changes, A::Error> {
+        let mut changes = Changes::new();
+        while let Some(Name(name, field)) = map.next_key_seed(NameOf(self.0))? {
+            let value = match field {
+                Some(field) => map.next_value_seed(field)?,
+                None if *name == *DESCRIPTION => {
+                    let text = map.next_value::<Json>()?.to_text();
+                    FieldValue::from(text.unwrap_or_default())
+                }
+                None => FieldValue::Json(map.next_value()?),
+            };
+            changes = changes.set(name, value);
+        }
+        Ok(changes)
+    }
+}
+
+/// The name of a value, and the field of the kind that it is the value of.
+struct Name(Arc<str>, Option<FieldOf>);
+
+struct NameOf(TrajectoryNodeKind);
+
+impl<'de> DeserializeSeed<'de> for NameOf {
+    type Value = Name;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for NameOf {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the name of a field of a {}", self.0)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Name, E> {
+        let kind = self.0;
+        match kind.field(name) {
+            Some(at) => {
+                let shared = &NAMES[kind as usize][at];
+                let name = if **shared == *name { shared.clone() } else { name.into() };
+                Ok(Name(name, Some(FieldOf { kind, at })))
+            }
+            None if name == DESCRIPTION || name == Measures::FIELD => Ok(Name(name.into(), None)),
+            None => Err(E::custom(TrajectoryError::UnknownField { kind, field: name.into() })),
+        }
+    }
+}
+
+/// A field of a kind, by its index.
+struct FieldOf {
+    kind: TrajectoryNodeKind,
+    at: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for FieldOf {
+    type Value = FieldValue;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<FieldValue, D::Error> {
+        let field = &self.kind.fields()[self.at];
+        Ok(match field.form {
+            FieldForm::Text => FieldValue::from(String::deserialize(deserializer)?),
+            FieldForm::Flag => FieldValue::from(bool::deserialize(deserializer)?),
+            FieldForm::Json => {
+                let json = <&RawValue>::deserialize(deserializer)?;
+                let default = DEFAULTS[self.kind as usize][self.at].as_ref();
+                match default.filter(|_| field.default == Some(json.get())) {
+                    Some(default) => default.clone(),
+                    None => FieldValue::from(Json::from(json.to_owned())),
+                }
+            }
+        })
     }
 }
 

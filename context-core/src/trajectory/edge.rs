@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -95,13 +95,20 @@ pub fn infer(
     predecessors: &[TrajectoryNodeKind],
     kind: TrajectoryNodeKind,
 ) -> Result<&'static str, TrajectoryError> {
+    infer_from(predecessors.iter().copied(), kind)
+}
+
+fn infer_from(
+    mut predecessors: impl Iterator<Item = TrajectoryNodeKind>,
+    kind: TrajectoryNodeKind,
+) -> Result<&'static str, TrajectoryError> {
     use TrajectoryNodeKind::{Action, File, Query, Response, State, Table};
     let refuse = Err(TrajectoryError::EdgeNameRequired { kind });
-    let Some(first) = predecessors.first() else { return refuse };
+    let Some(first) = predecessors.next() else { return refuse };
     if kind == Response {
         return Ok(HAS_RESPONSE);
     }
-    if predecessors.iter().any(|other| other != first) {
+    if predecessors.any(|other| other != first) {
         return refuse;
     }
     match (first, kind) {
@@ -112,6 +119,22 @@ pub fn infer(
         (Query, Table) => Ok(HAS_ADDITIONAL_TABLE),
         _ => refuse,
     }
+}
+
+/// The names that are inferred, which all edges share.
+static INFERRED: LazyLock<[Arc<str>; 6]> = LazyLock::new(|| {
+    [TRIGGERS, HAS_CONCLUSION, HAS_RESPONSE, PRODUCES, HAS_ADDITIONAL_FILE, HAS_ADDITIONAL_TABLE]
+        .map(Arc::from)
+});
+
+/// Infers a name like [`infer`], without an allocation.
+pub(super) fn infer_shared(
+    predecessors: impl Iterator<Item = TrajectoryNodeKind>,
+    kind: TrajectoryNodeKind,
+) -> Result<Arc<str>, TrajectoryError> {
+    let name = infer_from(predecessors, kind)?;
+    let shared = INFERRED.iter().find(|shared| ***shared == *name);
+    Ok(shared.map_or_else(|| name.into(), Arc::clone))
 }
 
 /// The edge names that callers may use.

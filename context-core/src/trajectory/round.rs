@@ -2,19 +2,24 @@
 
 mod connect;
 mod edit;
+mod labels;
+mod links;
 mod register;
 mod restore;
 mod walk;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{
     Edge, EdgeNames, NodeId, NodeTitle, ParentNode, Queues, RoundHead, RoundState, TrajectoryError,
-    TrajectoryNode, TrajectoryNodeKind,
+    TrajectoryNode,
 };
 use crate::Timestamp;
 use crate::trajectory::RoundRef;
+
+use labels::LabelIndex;
+use links::EdgeLists;
 
 pub use edit::NodeRemoval;
 
@@ -47,18 +52,8 @@ pub struct Round {
     names: EdgeNames,
     /// By number. `None` for removed nodes.
     nodes: Vec<Option<Arc<TrajectoryNode>>>,
-    /// Node numbers by kind and label.
-    labels: [HashMap<Arc<str>, u32>; TrajectoryNodeKind::ALL.len()],
-    /// In the order of addition. `None` for removed edges.
-    edges: Vec<Option<Edge>>,
-    /// For each node, the indexes of its incoming and outgoing edges within the round.
-    links: Vec<Links>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Links {
-    to: Vec<u32>,
-    from: Vec<u32>,
+    labels: LabelIndex,
+    edges: EdgeLists,
 }
 
 impl Round {
@@ -69,9 +64,8 @@ impl Round {
             endpoints: BTreeSet::new(),
             names: EdgeNames::default(),
             nodes: Vec::new(),
-            labels: Default::default(),
-            edges: Vec::new(),
-            links: Vec::new(),
+            labels: LabelIndex::default(),
+            edges: EdgeLists::default(),
         }
     }
 
@@ -147,7 +141,7 @@ impl Round {
 
     /// Returns the node with this title.
     pub fn find(&self, title: &NodeTitle) -> Option<&Arc<TrajectoryNode>> {
-        let number = *self.labels[title.kind as usize].get(&title.label)?;
+        let number = self.labels.find(title.kind, &title.label, &self.nodes)?;
         self.nodes[number as usize].as_ref()
     }
 
@@ -167,7 +161,7 @@ impl Round {
 
     /// Returns the edges, in the order of addition.
     pub fn edges(&self) -> impl Iterator<Item = &Edge> {
-        self.edges.iter().flatten()
+        self.edges.iter()
     }
 
     /// Returns the number of nodes.
@@ -206,27 +200,21 @@ impl Round {
         self.head.updated_at = self.head.updated_at.max(at);
     }
 
-    /// Stores a node. Returns whether another node of the kind had the label.
-    fn put_node(&mut self, node: Arc<TrajectoryNode>) -> bool {
+    /// Stores a node whose label no other node of its kind has.
+    fn put_node(&mut self, node: Arc<TrajectoryNode>) {
         let at = node.id.ordinal as usize;
         if self.nodes.len() <= at {
             self.nodes.resize(at + 1, None);
-            self.links.resize_with(at + 1, Links::default);
+            self.edges.cover(at + 1);
         }
-        let taken = self.labels[node.kind() as usize].insert(node.label.clone(), node.id.ordinal);
+        self.labels.insert(&node);
         self.nodes[at] = Some(node);
-        taken.is_some()
     }
 
-    /// Stores an edge. Both ends must exist, or the edge must lead to an earlier round.
+    /// Stores an edge that begins at a node of the round.
     fn put_edge(&mut self, edge: Edge) {
-        let index = self.edges.len() as u32;
-        if let Some(to) = self.index_of(edge.to) {
-            self.links[to].to.push(index);
-        }
-        if let Some(from) = self.index_of(edge.from) {
-            self.links[from].from.push(index);
-        }
-        self.edges.push(Some(edge));
+        let to = self.index_of(edge.to);
+        let from = edge.from.ordinal as usize;
+        self.edges.push(edge, from, to);
     }
 }

@@ -3,6 +3,7 @@
 mod edges;
 mod edits;
 mod endpoints;
+mod indexes;
 mod nodes;
 mod properties;
 

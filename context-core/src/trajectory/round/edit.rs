@@ -128,13 +128,8 @@ impl Round {
     fn remove_node(&mut self, id: NodeId, changes: &mut Vec<Change>) {
         let index = id.ordinal as usize;
         let Some(node) = self.nodes[index].take() else { return };
-        self.labels[node.kind() as usize].remove(&node.label);
-        let links = std::mem::take(&mut self.links[index]);
-        for edge in links.to.into_iter().chain(links.from) {
-            if let Some(edge) = self.edges[edge as usize].take() {
-                self.unlink(&edge, id);
-            }
-        }
+        self.labels.remove(&node);
+        self.edges.remove(index, id.round);
         self.endpoints.remove(&id.ordinal);
         self.head.nodes -= 1;
         if self.head.query == Some(id.ordinal) {
@@ -142,15 +137,5 @@ impl Round {
             self.head.title = "".into();
         }
         changes.push(Change::NodeRemoved { id });
-    }
-
-    /// Removes a deleted edge from the links of its other end.
-    fn unlink(&mut self, edge: &Edge, removed: NodeId) {
-        let other = if edge.from == removed { edge.to } else { edge.from };
-        let Some(at) = self.index_of(other) else { return };
-        let Self { links, edges, .. } = self;
-        let is_present = |edge: &u32| edges[*edge as usize].is_some();
-        links[at].to.retain(is_present);
-        links[at].from.retain(is_present);
     }
 }

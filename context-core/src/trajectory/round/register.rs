@@ -7,11 +7,10 @@ use super::super::{
     TrajectoryError, TrajectoryNode, TrajectoryNodeKind, edge,
 };
 use super::Round;
+use super::labels::DIGITS;
 use crate::Timestamp;
 use crate::base::limits;
 
-/// Minimum number of digits of a number in a label.
-const DIGITS: usize = 5;
 /// Numbers in caller-chosen labels from here on do not advance the counter.
 const HIGHEST: u32 = 1_000_000_000;
 
@@ -51,7 +50,7 @@ impl Round {
     /// Adds a node after others of this round.
     pub fn add(
         &mut self,
-        new: NewNode,
+        mut new: NewNode,
         at: Timestamp,
     ) -> Result<(NodeId, Vec<Change>), TrajectoryError> {
         let kind = new.body.kind();
@@ -89,7 +88,7 @@ impl Round {
         {
             self.endpoints.insert(id.ordinal);
         }
-        let after = new.predecessors.clone();
+        let after = std::mem::take(&mut new.predecessors);
         let node = self.insert(new, label, at);
         let mut changes = Vec::with_capacity(1 + after.len());
         changes.push(Change::NodeAdded { node });
@@ -118,6 +117,9 @@ impl Round {
                 return Err(TrajectoryError::UnknownPredecessor { node: *id });
             }
         }
+        if new.predecessors.len() == 1 {
+            return Ok(());
+        }
         let mut sorted = new.predecessors.clone();
         sorted.sort_unstable();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -130,7 +132,7 @@ impl Round {
         let Some(name) = &new.edge else {
             let kinds =
                 new.predecessors.iter().filter_map(|id| self.node(*id)).map(|node| node.kind());
-            return edge::infer(&kinds.collect::<Vec<_>>(), new.body.kind()).map(Into::into);
+            return edge::infer_shared(kinds, new.body.kind());
         };
         self.names.check(name)?;
         match edge::Relation::of(name) {
@@ -177,30 +179,30 @@ impl Round {
         kind: TrajectoryNodeKind,
         chosen: Option<&str>,
     ) -> Result<AssignedLabel, TrajectoryError> {
-        let labels = &self.labels[kind as usize];
+        let taken = |label: &str| self.labels.find(kind, label, &self.nodes).is_some();
         let number = self.head.numbers[kind as usize];
         if let Some(chosen) = chosen {
             if chosen.is_empty() {
                 return Err(TrajectoryError::MissingField { kind, field: "label" });
             }
-            if labels.contains_key(chosen) {
+            if taken(chosen) {
                 return Err(TrajectoryError::DuplicateLabel { kind, label: chosen.into() });
             }
             let digits = chosen.strip_prefix(kind.lower()).filter(|digits| digits.len() >= DIGITS);
             let like_ours =
                 digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-            let taken =
-                like_ours.and_then(|digits| digits.parse().ok()).filter(|taken| *taken < HIGHEST);
-            let next = number.saturating_add(1).max(taken.map_or(0, |taken: u32| taken + 1));
+            let own = like_ours.and_then(|digits| digits.parse().ok()).filter(|own| *own < HIGHEST);
+            let next = number.saturating_add(1).max(own.map_or(0, |own: u32| own + 1));
             return Ok(AssignedLabel { label: chosen.into(), number: next });
         }
         let mut free = number;
         loop {
             let label = format!("{}{free:0DIGITS$}", kind.lower());
-            if !labels.contains_key(&*label) {
-                return Ok(AssignedLabel { label: label.into(), number: free.saturating_add(1) });
+            let number = free.saturating_add(1);
+            if !taken(&label) {
+                return Ok(AssignedLabel { label: label.into(), number });
             }
-            free = free.saturating_add(1);
+            free = number;
         }
     }
 

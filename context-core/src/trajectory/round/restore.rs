@@ -14,9 +14,8 @@ impl Round {
         let mut round = Self::new(head.round.clone(), head.created_at);
         let number = head.round.round;
         TrajectoryError::too_much("nodes of a round", head.next as usize, limits::MAX_ROUND_NODES)?;
-        round.nodes.reserve(head.next as usize);
-        round.links.reserve(head.next as usize);
-        round.edges.reserve(edges.len());
+        round.nodes.reserve(nodes.len());
+        round.edges.reserve(nodes.len(), edges.len());
         for node in nodes {
             let fine = node.id.round == number
                 && node.id.ordinal < head.next
@@ -24,13 +23,16 @@ impl Round {
             if !fine {
                 return damaged(format!("{} is not a new node of round {number}", node.id));
             }
-            let (kind, label) = (node.kind(), node.label.clone());
-            if round.put_node(node) {
-                return Err(TrajectoryError::DuplicateLabel { kind, label: (*label).into() });
+            let kind = node.kind();
+            if round.labels.find(kind, &node.label, &round.nodes).is_some() {
+                return Err(TrajectoryError::DuplicateLabel { kind, label: (*node.label).into() });
             }
+            round.put_node(node);
         }
         round.nodes.resize(head.next as usize, None);
-        round.links.resize_with(head.next as usize, Default::default);
+        round.edges.cover(head.next as usize);
+        // Edges that lead to later nodes close no cycle.
+        let mut forward = true;
         for edge in edges {
             let inside = edge.to.round == number;
             if round.index_of(edge.from).is_none() || (inside && round.index_of(edge.to).is_none())
@@ -47,6 +49,7 @@ impl Round {
                     edge.from, edge.to
                 ));
             }
+            forward &= !inside || edge.from.ordinal < edge.to.ordinal;
             round.put_edge(edge);
         }
         let known = |ordinal: &u32| round.nodes.get(*ordinal as usize).is_some_and(Option::is_some);
@@ -59,7 +62,7 @@ impl Round {
         round.head = head;
         round.head.nodes = nodes as u32;
         round.head.endpoints = Vec::new();
-        if round.order().len() != nodes {
+        if !forward && round.order().len() != nodes {
             return damaged("its flow has a cycle".into());
         }
         Ok(round)
@@ -76,7 +79,8 @@ impl Round {
 
     /// Returns the number of nodes of each kind that occurs.
     pub fn kinds(&self) -> Vec<(TrajectoryNodeKind, usize)> {
-        let counts = TrajectoryNodeKind::ALL.map(|kind| (kind, self.labels[kind as usize].len()));
+        let mut counts = TrajectoryNodeKind::ALL.map(|kind| (kind, 0));
+        self.nodes().for_each(|node| counts[node.kind() as usize].1 += 1);
         counts.into_iter().filter(|(_, count)| *count > 0).collect()
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{HashSet, VecDeque};
 
 use super::super::{Edge, NodeId, Relation, TrajectoryError, TrajectoryNodeKind};
 use super::Round;
+use super::links::End;
 
 impl Round {
     /// Returns the flow edges that lead to a node.
     pub fn predecessors(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
-        let indexes = self.index_of(id).map_or(&[][..], |at| &self.links[at].to);
-        let edges = indexes.iter().filter_map(|index| self.edges[*index as usize].as_ref());
+        let edges = self.index_of(id).into_iter().flat_map(|at| self.edges.of(at, End::Target));
         edges.filter(|edge| edge.relation() == Relation::Flow)
     }
 
@@ -20,8 +20,7 @@ impl Round {
 
     /// Returns the edges of both relations that lead from a node.
     pub fn edges_from(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
-        let indexes = self.index_of(id).map_or(&[][..], |at| &self.links[at].from);
-        indexes.iter().filter_map(|index| self.edges[*index as usize].as_ref())
+        self.index_of(id).into_iter().flat_map(|at| self.edges.of(at, End::Source))
     }
 
     /// Returns the nodes without successors.
