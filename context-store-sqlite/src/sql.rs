@@ -34,7 +34,7 @@ mod run;
 mod tests;
 pub(crate) mod words;
 
-pub(crate) use self::run::{Statement, run};
+pub(crate) use self::run::{Statement, run, run_each};
 
 /// The number of values of a row of `append_row`.
 pub(crate) const ROW_VALUES: usize = 14;

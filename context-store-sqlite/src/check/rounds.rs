@@ -7,7 +7,8 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result};
-use crate::rounds::{RoundRow, fill};
+use crate::rounds::RoundRow;
+use crate::rounds::contents::fill;
 use crate::sql::rounds as sql;
 use crate::sql::run;
 use crate::values::numbers::count;

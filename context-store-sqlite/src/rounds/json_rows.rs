@@ -1,154 +1,121 @@
-//! Rows as JSON text: the rows of many rounds are read as one value per round and table.
+//! Rows as JSON text: the rows of a round in a table are read as one value.
 //!
 //! The driver returns every column of every row as a separate value, which costs more than the rows
 //! themselves. The database therefore writes the rows as JSON, an array of arrays, which is parsed
-//! here. Strings without escapes are borrowed.
+//! here, row by row. Strings without escapes are borrowed.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use context_core::trajectory::RoundRef;
 use context_store_kit::checksum::{Checksum, Fields};
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
-use sqlx::sqlite::SqliteConnection;
-use sqlx::{Row, SqlSafeStr};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 
 use crate::checksums::rounds::{DIFFERS, rows_of};
 use crate::error::{Fault, Result};
-use crate::sql::run;
 
-/// SQLite's error code for a value that exceeds the size limit.
-const TOO_BIG: &str = "18";
+const UNREADABLE: Fault = Fault::Corrupt("rows of a round cannot be read", None);
 
-/// The error for a row of a round that was not requested.
-pub(crate) const STRAY: Fault =
-    Fault::Corrupt("a row belongs to a round that was not requested", None);
-
-/// The statements that read the rows of a table for some rounds.
+/// The rows of one table: how they are read, and how they are checked.
 pub(crate) struct RowsQuery {
-    /// Returns the rows of all rounds of a list.
-    pub(crate) all: String,
-    /// Returns single rows, for rounds that are too large for one value.
+    table: String,
+    /// The number of columns.
+    width: usize,
+    /// An expression whose value is all rows of round `j.value`.
+    pub(crate) list: String,
+    /// Returns the rows of round ?1 one by one, for rounds that are too large for one value.
     pub(crate) each: String,
 }
 
 impl RowsQuery {
-    /// Builds the statements for these columns of `table`, which has the alias `t`. The column
-    /// `round` must be in the JSON list ?1.
-    pub(crate) fn new(table: &str, columns: &str) -> Self {
+    /// Builds the statements for these columns of a table. The last one is the checksum.
+    pub(crate) fn new(table: &str, columns: &[&str]) -> Self {
+        let row: Vec<String> = columns.iter().map(|column| format!("t.{column}")).collect();
+        let row = format!("json_array({})", row.join(", "));
         Self {
-            all: format!(
-                "SELECT j.key, (SELECT json_group_array(json_array({columns})) FROM {table} t WHERE t.round = j.value) FROM json_each(?1) j"
+            table: table.to_owned(),
+            width: columns.len(),
+            list: format!(
+                "(SELECT json_group_array({row}) FROM {table} t WHERE t.round = j.value)"
             ),
-            each: format!(
-                "SELECT j.key, json_array(json_array({columns})) FROM json_each(?1) j CROSS JOIN {table} t ON t.round = j.value"
-            ),
-        }
-    }
-}
-
-/// Lists of rows, each with the index of its round.
-pub(crate) struct JsonRows(Vec<(usize, String)>);
-
-impl JsonRows {
-    /// Reads the rows of the rounds in a JSON list.
-    pub(crate) async fn read(
-        connection: &mut SqliteConnection,
-        gather: &'static RowsQuery,
-        list: &str,
-    ) -> Result<Self> {
-        match Self::run(connection, &gather.all, list).await {
-            Err(Fault::Driver(error)) if is_too_big(&error) => {
-                Self::run(connection, &gather.each, list).await
-            }
-            read => read,
+            each: format!("SELECT json_array({row}) FROM {table} t WHERE t.round = ?1"),
         }
     }
 
-    async fn run(
-        connection: &mut SqliteConnection,
-        text: &'static str,
-        list: &str,
-    ) -> Result<Self> {
-        let rows = run(connection, sqlx::query(text.into_sql_str()).bind(list)).await?;
-        let lists = rows.iter().map(|row| {
-            let at = usize::try_from(row.try_get::<i64, _>(0)?).map_err(|_| STRAY)?;
-            Ok((at, row.try_get::<String, _>(1)?))
-        });
-        Ok(Self(lists.collect::<Result<_>>()?))
-    }
-
-    /// Returns the rows of each list.
-    pub(crate) fn rounds(&self) -> impl Iterator<Item = Result<(usize, Rows<'_>)>> {
-        const UNREADABLE: Fault = Fault::Corrupt("rows of a round cannot be read", None);
-        let lists = self.0.iter().filter(|(_, list)| list != "[]");
-        lists.map(|(at, list)| Ok((*at, serde_json::from_str(list).map_err(|_| UNREADABLE)?)))
-    }
-}
-
-fn is_too_big(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == TOO_BIG)
-}
-
-/// Rows of equal width in one vector. A vector per row would cost more than its content.
-pub(crate) struct Rows<'a> {
-    width: usize,
-    cells: Vec<Cell<'a>>,
-}
-
-impl<'a> Rows<'a> {
-    pub(crate) fn len(&self) -> usize {
-        self.cells.len() / self.width
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Cells<'_, 'a>> {
-        self.cells.chunks(self.width).map(Cells)
+    /// Calls `read` for each row of a round in a list of rows.
+    pub(crate) fn read<'a>(
+        &self,
+        round: &RoundRef,
+        list: &'a str,
+        read: impl FnMut(&mut CheckedRow<'_, 'a>) -> Result<()>,
+    ) -> Result<()> {
+        if list == "[]" {
+            return Ok(());
+        }
+        let sums = RowChecksums { round: rows_of(&self.table, round), fields: Fields::default() };
+        let mut rows = RowReader { width: self.width, sums, read, fault: None };
+        let mut parser = serde_json::Deserializer::from_str(list);
+        let parsed = parser.deserialize_seq(&mut rows).and_then(|()| parser.end());
+        match (rows.fault, parsed) {
+            (Some(fault), _) => Err(fault),
+            (None, parsed) => parsed.map_err(|_| UNREADABLE),
+        }
     }
 }
 
 /// Compares the rows of a round in one table with their checksums.
-pub(crate) struct RowChecksums {
+struct RowChecksums {
     /// The checksum of the names of the round, which each row's checksum begins with.
     round: Checksum,
     fields: Fields,
 }
 
-impl RowChecksums {
-    pub(crate) fn of(table: &str, round: &RoundRef) -> Self {
-        Self { round: rows_of(table, round), fields: Fields::default() }
-    }
+/// A row whose checksum is not compared yet.
+pub(crate) struct CheckedRow<'r, 'a> {
+    sums: &'r mut RowChecksums,
+    cells: &'r mut [Cell<'a>],
+}
 
-    /// Compares the values of a row with the checksum in its last column.
-    pub(crate) fn check(&mut self, row: &Cells<'_, '_>) -> Result<()> {
-        self.compare(row.0, 0)
+impl<'r, 'a> CheckedRow<'r, 'a> {
+    /// Compares the values of the row with the checksum in its last column, and returns them.
+    pub(crate) fn check(&mut self) -> Result<Cells<'_, 'a>> {
+        self.compare(0, 0)?;
+        Ok(Cells(self.cells))
     }
 
     /// Compares an edge with its checksum. The position of the edge is in the bits above the
     /// checksum of the rest.
-    pub(crate) fn check_edge(&mut self, row: &Cells<'_, '_>) -> Result<()> {
-        match row.0.split_first() {
-            Some((Cell::Number(position), rest)) => self.compare(rest, *position << 32),
+    pub(crate) fn check_edge(&mut self) -> Result<Cells<'_, 'a>> {
+        match self.cells.first() {
+            Some(Cell::Number(position)) => {
+                let above = *position << 32;
+                self.compare(1, above)?;
+                Ok(Cells(self.cells))
+            }
             _ => Err(DIFFERS),
         }
     }
 
-    fn compare(&mut self, cells: &[Cell<'_>], above: i64) -> Result<()> {
-        let Some((Cell::Number(kept), values)) = cells.split_last() else { return Err(DIFFERS) };
-        self.fields.clear();
+    fn compare(&mut self, first: usize, above: i64) -> Result<()> {
+        let Some((Cell::Number(kept), values)) = self.cells[first..].split_last() else {
+            return Err(DIFFERS);
+        };
+        let fields = &mut self.sums.fields;
+        fields.clear();
         for cell in values {
             match cell {
-                Cell::Null => self.fields.none(),
-                Cell::Number(number) => self.fields.int(*number),
-                Cell::Text(text) => self.fields.text(text),
+                Cell::Null => fields.none(),
+                Cell::Number(number) => fields.int(*number),
+                Cell::Text(text) => fields.text(text),
             }
         }
-        let sum = i64::from(self.round.clone().fields(&self.fields).value());
+        let sum = i64::from(self.sums.round.clone().fields(fields).value());
         if sum | above == *kept { Ok(()) } else { Err(DIFFERS) }
     }
 }
 
 /// The columns of a row, from 0.
-pub(crate) struct Cells<'r, 'a>(&'r [Cell<'a>]);
+pub(crate) struct Cells<'r, 'a>(&'r mut [Cell<'a>]);
 
 enum Cell<'a> {
     Null,
@@ -156,16 +123,26 @@ enum Cell<'a> {
     Text(Cow<'a, str>),
 }
 
-impl<'r> Cells<'r, '_> {
-    pub(crate) fn text(&self, column: usize) -> Result<&'r str> {
+const NO_TEXT: Fault = Fault::Corrupt("a column of a round is not a text", None);
+
+impl<'a> Cells<'_, 'a> {
+    pub(crate) fn text(&self, column: usize) -> Result<&str> {
         match self.0.get(column) {
             Some(Cell::Text(text)) => Ok(text),
-            _ => Err(Fault::Corrupt("a column of a round is not a text", None)),
+            _ => Err(NO_TEXT),
+        }
+    }
+
+    /// Takes a text out of the row.
+    pub(crate) fn take_text(&mut self, column: usize) -> Result<Cow<'a, str>> {
+        match self.0.get_mut(column) {
+            Some(Cell::Text(text)) => Ok(std::mem::take(text)),
+            _ => Err(NO_TEXT),
         }
     }
 
     /// Returns a text, or `None` for NULL.
-    pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<&'r str>> {
+    pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<&str>> {
         match self.0.get(column) {
             Some(Cell::Null) => Ok(None),
             _ => self.text(column).map(Some),
@@ -182,37 +159,41 @@ impl<'r> Cells<'r, '_> {
     }
 }
 
-impl<'de> Deserialize<'de> for Rows<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        deserializer.deserialize_seq(RowsVisitor)
-    }
+/// Parses a list of rows and hands each to a function.
+struct RowReader<F> {
+    width: usize,
+    sums: RowChecksums,
+    read: F,
+    /// The error of the function, which ends the list.
+    fault: Option<Fault>,
 }
 
-struct RowsVisitor;
-
-impl<'de> Visitor<'de> for RowsVisitor {
-    type Value = Rows<'de>;
+impl<'de, F: FnMut(&mut CheckedRow<'_, 'de>) -> Result<()>> Visitor<'de> for &mut RowReader<F> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("rows")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> std::result::Result<Rows<'de>, A::Error> {
-        let mut cells = Vec::new();
-        let mut width = 0;
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> std::result::Result<(), A::Error> {
+        // One list for all rows: a list for each would cost more than its content.
+        let mut cells: Vec<Cell<'de>> = Vec::with_capacity(self.width);
         while rows.next_element_seed(RowSeed(&mut cells))?.is_some() {
-            if width == 0 {
-                width = cells.len();
+            if cells.len() != self.width {
+                return Err(A::Error::custom("a row of another length"));
             }
-            if width == 0 || !cells.len().is_multiple_of(width) {
-                return Err(serde::de::Error::custom("rows are of different length"));
+            let mut row = CheckedRow { sums: &mut self.sums, cells: &mut cells };
+            if let Err(fault) = (self.read)(&mut row) {
+                self.fault = Some(fault);
+                return Err(A::Error::custom("a row that is not accepted"));
             }
+            cells.clear();
         }
-        Ok(Rows { width: width.max(1), cells })
+        Ok(())
     }
 }
 
-/// Appends a row to the others.
+/// Appends the columns of a row.
 struct RowSeed<'r, 'de>(&'r mut Vec<Cell<'de>>);
 
 impl<'de> DeserializeSeed<'de> for RowSeed<'_, 'de> {

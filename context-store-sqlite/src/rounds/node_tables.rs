@@ -38,7 +38,7 @@ impl NodeTable {
         let table = name(kind);
         let (fields, columns) = (fields(kind), columns(kind));
         let sealed: Vec<String> = columns.iter().cloned().chain(["sum".to_owned()]).collect();
-        let loaded: Vec<String> = columns[1..].iter().map(|column| format!("t.{column}")).collect();
+        let loaded: Vec<&str> = sealed[1..].iter().map(String::as_str).collect();
         let mut change = format!(
             "UPDATE {table} SET description = coalesce(?3, description),
                measures = CASE WHEN ?4 THEN ?5 ELSE measures END, sum = NULL"
@@ -50,7 +50,7 @@ impl NodeTable {
         change.push_str(" WHERE round = ?1 AND ordinal = ?2");
         Self {
             add: BatchInsert::new(&table, &sealed),
-            load: RowsQuery::new(&table, &format!("{}, t.sum", loaded.join(", "))),
+            load: RowsQuery::new(&table, &loaded),
             sealed: SealedRows::new(&table, &columns[1..].join(", "), &["ordinal"]),
             change,
             remove: format!(
@@ -99,6 +99,9 @@ pub(crate) struct Tables {
     pub(crate) edges_of: RowsQuery,
     pub(crate) versions_of: RowsQuery,
     pub(crate) messages_of: RowsQuery,
+    /// Returns the index of each round in the JSON list ?1, and its rows in all tables, in the
+    /// order of [`Tables::loads`].
+    pub(crate) contents: String,
     /// Returns the number of the kind and the own number of those nodes of round ?1 that are in the
     /// JSON list ?2.
     pub(crate) kinds_of: String,
@@ -109,6 +112,12 @@ pub(crate) struct Tables {
 impl Tables {
     pub(crate) fn of(&self, kind: TrajectoryNodeKind) -> &NodeTable {
         &self.kinds[kind as usize]
+    }
+
+    /// Returns how each table is read: those of the kinds, then versions, links and edges.
+    pub(crate) fn loads(&self) -> impl Iterator<Item = &RowsQuery> {
+        let beside = [&self.versions_of, &self.messages_of, &self.edges_of];
+        self.kinds.iter().map(|table| &table.load).chain(beside)
     }
 }
 
@@ -126,9 +135,10 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let remaining = "SELECT (SELECT count(*) FROM trajectory_round WHERE user = ?1)
         + (SELECT count(*) FROM trajectory_message WHERE user = ?1)";
     let edges = ["round", "position", "source", "target_round", "target", "name", "sum"];
-    Tables {
+    let versions = ["round", "ordinal", "number", "at", "author", "was", "sum"];
+    let mut tables = Tables {
         kinds: TrajectoryNodeKind::ALL.map(NodeTable::new),
-        edges: BatchInsert::with_columns("trajectory_edge", &edges),
+        edges: BatchInsert::with_columns(EDGE, &edges),
         sealed_edges: SealedRows::new(
             EDGE,
             "position, source, target_round, target, name",
@@ -144,29 +154,21 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
             "ordinal, position, chat, message",
             &["ordinal", "position"],
         ),
-        versions: BatchInsert::with_columns(
-            "trajectory_version",
-            &["round", "ordinal", "number", "at", "author", "was", "sum"],
-        ),
+        versions: BatchInsert::with_columns(VERSION, &versions),
         messages: BatchInsert::with_columns(
             "trajectory_message",
             &["round", "ordinal", "position", "user", "chat", "message", "sum"],
         ),
-        edges_of: RowsQuery::new(
-            "trajectory_edge",
-            "t.position, t.source, t.target_round, t.target, t.name, t.sum",
-        ),
-        versions_of: RowsQuery::new(
-            "trajectory_version",
-            "t.ordinal, t.number, t.at, t.author, t.was, t.sum",
-        ),
-        messages_of: RowsQuery::new(
-            "trajectory_message",
-            "t.ordinal, t.position, t.chat, t.message, t.sum",
-        ),
+        edges_of: RowsQuery::new(EDGE, &edges[1..]),
+        versions_of: RowsQuery::new(VERSION, &versions[1..]),
+        messages_of: RowsQuery::new(MESSAGE, &["ordinal", "position", "chat", "message", "sum"]),
+        contents: String::new(),
         kinds_of: kinds_of.join(" UNION ALL "),
         remaining: strays.fold(remaining.to_owned(), |all, one| all + &one),
-    }
+    };
+    let lists: Vec<&str> = tables.loads().map(|load| load.list.as_str()).collect();
+    tables.contents = format!("SELECT j.key, {} FROM json_each(?1) j", lists.join(", "));
+    tables
 });
 
 #[cfg(test)]
@@ -246,10 +248,8 @@ mod tests {
         for table in &tables.kinds {
             all.extend([table.change.as_str(), &table.remove]);
         }
-        let beside = [&tables.edges_of, &tables.versions_of, &tables.messages_of];
-        for load in tables.kinds.iter().map(|table| &table.load).chain(beside) {
-            all.extend([load.all.as_str(), &load.each]);
-        }
+        all.push(&tables.contents);
+        all.extend(tables.loads().map(|load| load.each.as_str()));
         for text in all {
             let prepared = (&mut writer.connection).prepare(text.into_sql_str()).await;
             assert!(prepared.is_ok(), "{text}: {:?}", prepared.err());
