@@ -208,7 +208,9 @@ async fn heads(
     agent: &AgentRef,
     range: &RangeInclusive<u32>,
 ) -> Result<Vec<RoundHead>> {
-    let mut query = RoundQuery::of_agent(agent).limit(limits::MAX_PAGE);
+    let rounds = usize::try_from(range.end().saturating_sub(*range.start())).unwrap_or(usize::MAX);
+    let limit = rounds.saturating_add(2).min(limits::MAX_PAGE);
+    let mut query = RoundQuery::of_agent(agent).limit(limit);
     query.before = range.end().checked_add(1);
     let mut heads = Vec::new();
     loop {

@@ -1,6 +1,7 @@
 //! `Trajectories`, which opens rounds, and its builder.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::{BridgeFrom, OpenRound, RecordError, Trajectory};
@@ -310,7 +311,43 @@ impl Trajectories {
 
     /// Returns all stored rounds of an agent, bridged, without opening any.
     pub async fn trajectory(&self, agent: &AgentRef) -> Result<Trajectory, RecordError> {
-        let records = self.0.opener.channels.load(agent, 0..=i32::MAX as u32).await?;
+        self.bridged(agent, 0..=i32::MAX as u32).await
+    }
+
+    /// Returns up to this many of the newest stored rounds of an agent, bridged, without opening
+    /// any. Reads these rounds and a page of heads, however long the trajectory is.
+    /// [`Trajectory::continues_from`] says whether there are rounds before them.
+    pub async fn trajectory_end(
+        &self,
+        agent: &AgentRef,
+        rounds: usize,
+    ) -> Result<Trajectory, RecordError> {
+        let limit = rounds.saturating_add(1).min(limits::MAX_PAGE);
+        let mut query = RoundQuery::of_agent(agent).limit(limit);
+        let mut numbers = Vec::new();
+        loop {
+            let (heads, next) = self.channels().list(&query).await?;
+            numbers.extend(heads.into_iter().map(|head| head.round.round));
+            if numbers.len() > rounds || next.is_none() {
+                break;
+            }
+            query.after = next;
+        }
+        let earlier = numbers.get(rounds).copied();
+        numbers.truncate(rounds);
+        let end = match (numbers.last(), numbers.first()) {
+            (Some(first), Some(newest)) => self.bridged(agent, *first..=*newest).await?,
+            _ => Trajectory::default(),
+        };
+        Ok(end.continuing_from(earlier))
+    }
+
+    async fn bridged(
+        &self,
+        agent: &AgentRef,
+        range: RangeInclusive<u32>,
+    ) -> Result<Trajectory, RecordError> {
+        let records = self.channels().load(agent, range).await?;
         let rounds = records.into_values().map(|record| graph(record).map(Arc::new));
         Ok(Trajectory::new(rounds.collect::<Result<Vec<_>, _>>()?, self.0.bridges))
     }

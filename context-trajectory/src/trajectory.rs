@@ -70,6 +70,7 @@ impl Bridge {
 pub struct Trajectory {
     rounds: BTreeMap<u32, Arc<Round>>,
     bridges: Vec<Bridge>,
+    continues_from: Option<u32>,
 }
 
 impl Trajectory {
@@ -97,7 +98,20 @@ impl Trajectory {
             }
             last = Some(round);
         }
-        Self { rounds, bridges }
+        Self { rounds, bridges, continues_from: None }
+    }
+
+    /// Marks the rounds as the end of a longer trajectory.
+    pub(crate) fn continuing_from(mut self, earlier: Option<u32>) -> Self {
+        self.continues_from = earlier;
+        self
+    }
+
+    /// Returns the number of the newest round before the first one, if these rounds are the
+    /// [end](crate::Trajectories::trajectory_end) of a longer trajectory. The bridges from that
+    /// round to the first query are not among the [bridges](Self::bridges), since it was not read.
+    pub fn continues_from(&self) -> Option<u32> {
+        self.continues_from
     }
 
     /// Returns the rounds, by number.
@@ -110,7 +124,7 @@ impl Trajectory {
         self.rounds.get(&number)
     }
 
-    /// Returns the first query.
+    /// Returns the first query, that of the rounds that were read.
     pub fn root(&self) -> Option<&Arc<TrajectoryNode>> {
         self.rounds.values().find_map(|round| round.query())
     }

@@ -93,6 +93,40 @@ async fn opening_reads_the_present_and_the_past_is_read_once() {
     assert_eq!((read, store.loaded_rounds.load(Ordering::SeqCst)), (1_001, 1_001));
 }
 
+/// A program that goes on with a long conversation needs its last rounds, not all of them.
+#[tokio::test]
+async fn the_end_of_a_trajectory_is_read_without_the_rounds_before_it() {
+    let (first, second) = (round_store(), round_store());
+    let one = process(&first, "a").build().unwrap();
+    // Rounds 4 to 6 do not exist.
+    for round in (0..4).chain(7..12) {
+        small_round(&open(&one, round).await).await;
+    }
+    // The newest round is in the other channel alone.
+    small_round(&open(&process(&second, "b").build().unwrap(), 12).await).await;
+    let trajectories = both(&first, &second, "c");
+    let whole = trajectories.trajectory(&ada()).await.unwrap();
+    let numbers: Vec<u32> = whole.rounds().map(|round| round.round().round).collect();
+    assert_eq!((numbers.len(), whole.continues_from()), (10, None));
+    for count in 0..=11 {
+        let before = numbers.len().saturating_sub(count);
+        for store in [&first, &second] {
+            store.loaded_rounds.store(0, Ordering::SeqCst);
+        }
+        let end = trajectories.trajectory_end(&ada(), count).await.unwrap();
+        let loaded = [&first, &second].map(|store| store.loaded_rounds.load(Ordering::SeqCst));
+        assert_eq!(loaded.iter().sum::<u64>(), count.min(10) as u64);
+        let read: Vec<u32> = end.rounds().map(|round| round.round().round).collect();
+        assert_eq!(read, numbers[before..]);
+        let earlier = before.checked_sub(1).map(|at| numbers[at]);
+        assert_eq!(end.continues_from(), earlier, "{count}");
+        // Only the bridges to the first query are missing.
+        let root = end.root().map(|query| query.id);
+        let bridges = whole.bridges().iter().filter(|bridge| root.is_some_and(|id| bridge.to > id));
+        assert_eq!(end.bridges(), bridges.copied().collect::<Vec<_>>());
+    }
+}
+
 #[tokio::test]
 async fn a_damaged_past_is_named_and_the_present_goes_on() {
     let store = round_store();
