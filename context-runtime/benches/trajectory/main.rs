@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use board::Board;
 use options::Options;
 
-const PARTS: [&str; 6] = ["add", "restore", "prune", "persist", "record", "memory"];
+const PARTS: [&str; 7] = ["add", "restore", "end", "prune", "persist", "record", "memory"];
 
 const HELP: &str = "\
 Measures trajectories beside plain collections and the bare library.
@@ -37,8 +37,8 @@ Usage: cargo xtask bench trajectory [--json] [--check] [--rounds N] [--only PART
   --json       print a JSON object per row instead of the table
   --check      exit with 1 when a ratio misses its target
   --rounds N   paired rounds per row (default 11); more for a noisy machine
-  --only PART  add, restore (from SQLite, and bridge), prune, persist (whole rounds on SQLite), record (node by
-               node, and turn by turn), memory; may be given several times
+  --only PART  add, restore (from SQLite, and bridge), end (a million nodes, opened at their end), prune, persist
+               (whole rounds on SQLite), record (node by node, and turn by turn), memory; may be given several times
   --case TEXT  only the rows with this in their name
 
 On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench trajectory";
@@ -89,6 +89,7 @@ async fn run(part: &str, bench: &mut Bench) {
     match part {
         "add" => graph::add(bench).await,
         "restore" => restore::restore(bench).await,
+        "end" => restore::end(bench).await,
         "prune" => graph::prune(bench).await,
         "persist" => record::persist(bench).await,
         "record" => {
