@@ -169,3 +169,11 @@ DO $$ BEGIN
       USING (EXISTS (SELECT FROM memory_vector v WHERE v.place = memory_pgvector.place));
   END IF;
 END $$;
+
+-- A partition has no policy: there are only rows of it through its table, under that table's policy.
+DO $$ DECLARE partition regclass; BEGIN
+  FOR partition IN SELECT inhrelid FROM pg_inherits JOIN pg_class p ON p.oid = inhparent
+      WHERE p.relkind = 'p' AND p.relnamespace = to_regnamespace(quote_ident(current_schema())) LOOP
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', partition);
+  END LOOP;
+END $$;

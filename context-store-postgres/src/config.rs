@@ -15,10 +15,13 @@ const OPERATION: &str = "open";
 
 const NO_URL: &str = "the URL is not a valid PostgreSQL URL: in names and passwords, write % as %25, / as %2F, ? as %3F and # as %23";
 
-const UNKNOWN_OPTION: &str = "the URL has an unknown option: there are connect_timeout_ms, connections, create, create_database, full_text, operation_timeout_ms, pgvector, row_security, schema, statement_cache, and those of the driver, such as sslmode";
+const UNKNOWN_OPTION: &str = "the URL has an unknown option: there are connect_timeout_ms, connections, create, create_database, full_text, operation_timeout_ms, partitions, pgvector, row_security, schema, statement_cache, and those of the driver, such as sslmode";
 
 /// The longest name that PostgreSQL keeps. It silently truncates longer names.
 const MAX_SCHEMA_BYTES: usize = 63;
+
+/// The largest number of partitions. Each takes away from how many chats a store can hold.
+const MAX_PARTITIONS: u32 = 64;
 
 /// The options of a URL that are passed to the driver.
 const DRIVER_OPTIONS: [&str; 16] = [
@@ -68,11 +71,16 @@ pub struct PostgresConfig {
     /// Maintenance may take longer.
     pub operation_timeout: Duration,
     /// The number of prepared statements that a connection keeps. Use 0 for a pooler that may use
-    /// another connection for each transaction. It has no effect with a pool of the caller.
+    /// another connection for each transaction: no statement stays prepared then, and each runs in
+    /// a transaction. Other numbers have no effect with a pool of the caller.
     pub statement_cache: usize,
     /// Whether the schema has full-text search. This is fixed when the schema is created. `None`
     /// means yes in this case, and accepts an existing schema either way.
     pub full_text: Option<bool>,
+    /// The number of partitions of the tables that grow with messages, by hash of the user: a power
+    /// of two up to 64, or 1 for tables that are not divided. This is fixed when the schema is
+    /// created. `None` means 1 in this case, and accepts an existing schema either way.
+    pub partitions: Option<u32>,
     /// Whether to use row-level security.
     pub row_security: bool,
     /// Whether to use the extension pgvector if the server has it, and to create it in the database
@@ -99,7 +107,8 @@ impl PostgresConfig {
     /// Options behind the `?` are those of the driver (`sslmode`, `sslrootcert`, `host`,
     /// `application_name`, …) and `schema=NAME`, `connections=N`, `connect_timeout_ms=N`,
     /// `operation_timeout_ms=N`, `statement_cache=N`, `create=true|false`,
-    /// `create_database=true|false`, `full_text=on|off`, `row_security=on|off`, `pgvector=on|off`.
+    /// `create_database=true|false`, `full_text=on|off`, `partitions=N`, `row_security=on|off`,
+    /// `pgvector=on|off`.
     ///
     /// If the URL omits the server, role, password, database or TLS mode, they are taken from the
     /// environment (`PGHOST`, `PGPASSWORD`, `PGSSLMODE`, …) and from `.pgpass`, as in every
@@ -182,6 +191,7 @@ impl PostgresConfig {
             operation_timeout: Duration::from_secs(30),
             statement_cache: 256,
             full_text: None,
+            partitions: None,
             row_security: false,
             pgvector: true,
         }
@@ -202,6 +212,7 @@ impl PostgresConfig {
             "create" => value.parse().ok().map(|create| self.create = create),
             "create_database" => value.parse().ok().map(|create| self.create_database = create),
             "full_text" => parse_switch(value).map(|on| self.full_text = Some(on)),
+            "partitions" => value.parse().ok().map(|partitions| self.partitions = Some(partitions)),
             "row_security" => parse_switch(value).map(|on| self.row_security = on),
             "pgvector" => parse_switch(value).map(|on| self.pgvector = on),
             _ => return None,
@@ -275,6 +286,14 @@ impl PostgresConfig {
         self
     }
 
+    /// Sets the number of partitions of a new schema: a power of two up to 64, or 1. An existing
+    /// schema must match this setting. See the documentation of the crate.
+    #[must_use]
+    pub fn partitions(mut self, partitions: u32) -> Self {
+        self.partitions = Some(partitions);
+        self
+    }
+
     /// Sets whether to enable PostgreSQL's row-level security for the tables of the schema, and to
     /// name the user in every transaction. See the documentation of the crate.
     #[must_use]
@@ -313,6 +332,12 @@ impl PostgresConfig {
         if self.connections == 0 {
             return Err(Error::invalid(OPERATION, "the store needs at least one connection"));
         }
+        if let Some(n) = self.partitions.filter(|n| !n.is_power_of_two() || *n > MAX_PARTITIONS) {
+            let message = "the number of partitions must be a power of two";
+            return Err(Error::invalid(OPERATION, message)
+                .with("partitions", n)
+                .with("limit", MAX_PARTITIONS));
+        }
         Ok(())
     }
 }
@@ -330,6 +355,7 @@ impl fmt::Debug for PostgresConfig {
             .field("operation_timeout", &self.operation_timeout)
             .field("statement_cache", &self.statement_cache)
             .field("full_text", &self.full_text)
+            .field("partitions", &self.partitions)
             .field("row_security", &self.row_security)
             .field("pgvector", &self.pgvector)
             .finish_non_exhaustive()
@@ -388,7 +414,7 @@ mod tests {
     #[test]
     fn urls_are_read_or_refused() {
         let all = "postgresql://ada:hunter2@[::1]:5433/db?schema=a%20%22b&sslmode=disable&connections=2&create=false\
-            &create_database=false&connect_timeout_ms=20&operation_timeout_ms=30&statement_cache=0&full_text=off&row_security=on&pgvector=off";
+            &create_database=false&connect_timeout_ms=20&operation_timeout_ms=30&statement_cache=0&full_text=off&partitions=8&row_security=on&pgvector=off";
         let config = PostgresConfig::from_url(all).unwrap();
         assert_eq!(config.schema, "a \"b");
         assert_eq!((config.connections, config.statement_cache), (2, 0));
@@ -397,6 +423,7 @@ mod tests {
             (false, Some(false), true)
         );
         assert!(!config.create_database && !config.pgvector);
+        assert_eq!(config.partitions, Some(8));
         assert_eq!(config.connect_timeout, Duration::from_millis(20));
         assert_eq!(config.operation_timeout, Duration::from_millis(30));
         let Server::Address(server) = &config.server else { panic!("no server") };
@@ -410,6 +437,9 @@ mod tests {
         refused("postgres://ada:hunter2@host/db?schema=%f", Some("schema"));
         refused("postgres://ada:hunter2@host/db?schema=pg_mine", None);
         refused("postgres://ada:hunter2@host/db?full_text=true", Some("full_text"));
+        for odd in ["0", "3", "128"] {
+            refused(&format!("postgres://ada:hunter2@host/db?partitions={odd}"), None);
+        }
         refused("postgres://ada:hunter2@host/db?sync=1", Some("sync"));
     }
 }

@@ -144,6 +144,11 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
         Some("3D000") => {
             (Unavailable, Retry::Never, "the database of the store does not exist any more")
         }
+        Some("2200H") => (
+            Unavailable,
+            Retry::Never,
+            "the store has no number left for another chat, branch or blob",
+        ),
         Some("3F000" | "42P01") => {
             (Unavailable, Retry::Never, "the schema of the store does not exist any more")
         }
@@ -262,6 +267,7 @@ mod tests {
             ("57P03", Unavailable, Retry::Safe, false),
             ("57P04", Unavailable, Retry::Never, false),
             ("0A000", Unsupported, Retry::Never, true),
+            ("2200H", Unavailable, Retry::Never, true),
             ("57014", Timeout, Retry::Safe, true),
             ("55P03", Timeout, Retry::Safe, true),
             ("XX001", Corrupt, Retry::Never, true),

@@ -83,6 +83,20 @@
 //!   [`backup`](context_core::store::Maintenance::backup) returns
 //!   [`Unsupported`](context_core::ErrorKind::Unsupported).
 //!
+//! # Partitions
+//!
+//! [`partitions`](PostgresConfig::partitions) divides the tables that grow with messages (`run`,
+//! `node`, `words`, `applied`, `blob_piece`) by a hash of the user. Everything of a turn is in one
+//! partition of each. A partition is vacuumed, reindexed and rewritten alone, and can be moved to
+//! another tablespace. A search, which finds messages of a user by their words, looks into the
+//! index of each partition.
+//!
+//! The number of partitions is fixed when the schema is created: another number is another schema,
+//! into which chats are copied. A store with `N` partitions holds 2³¹ / `N` chats, as many blobs
+//! and as many branches; one more is an error of kind
+//! [`Unavailable`](context_core::ErrorKind::Unavailable). `docs/scale.md` has measurements with and
+//! without partitions.
+//!
 //! # Row-level security
 //!
 //! Every statement filters by user. With [`row_security`](PostgresConfig::row_security) the server

@@ -69,6 +69,7 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
         _ => migrations::run(session.connection(), config).await?,
     }
     let query = session.query(sql::STORE).bind(format!("{}chat", session.prefix()));
+    let query = query.bind(format!("{}run", session.prefix()));
     let row = session.only(query).await?;
     let full_text = row.try_get(0)?;
     row_security(session, config, row.try_get(1)?, row.try_get(2)?).await?;
@@ -80,6 +81,7 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
         };
         return Err(Error::invalid("open", message).into());
     }
+    check_partitions(config, row.try_get(3)?)?;
     let pgvector = pgvector::open(session, config).await?;
     Ok(Facts { full_text, pgvector, durability, strongest, warning })
 }
@@ -129,6 +131,18 @@ async fn row_security(
         return Err(Error::invalid("open", message).with("schema", &config.schema).into());
     }
     Ok(())
+}
+
+/// Rejects a number of partitions that the schema was not created with.
+fn check_partitions(config: &PostgresConfig, stored: i64) -> Result<(), Error> {
+    match config.partitions {
+        Some(wanted) if i64::from(wanted) != stored => {
+            let message = "the store has another number of partitions, which is fixed when the store is created: open it without this option, or copy its chats into a new schema";
+            let error = Error::invalid("open", message).with("schema", &config.schema);
+            Err(error.with("partitions", stored).with("wanted", wanted))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Reads the settings that durability depends on, and rejects unsupported servers. Returns the

@@ -126,9 +126,10 @@ macro_rules! hits {
 statements! {
     // The store.
     VERSIONS = "SELECT version, checksum FROM #context_migrations ORDER BY version";
-    /// The settings fixed at creation, whether the tables have policies, and whether these apply to
-    /// this role.
-    STORE = "SELECT s.full_text, c.relrowsecurity, row_security_active(c.oid)
+    /// The settings fixed at creation, whether the tables have policies, whether these apply to
+    /// this role, and the number of partitions of table $2, which is 1 if it is not divided.
+    STORE = "SELECT s.full_text, c.relrowsecurity, row_security_active(c.oid),
+          greatest(1, (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass($2)))
         FROM #store s, pg_class c WHERE c.oid = to_regclass($1)";
     /// The settings that durability depends on, whether the schema has the table of migrations $1,
     /// and whether the schema $2 has any table other than those of extensions.

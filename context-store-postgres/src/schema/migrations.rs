@@ -13,7 +13,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, Postgres, Row, SqlSafeStr, Transaction};
 
 use crate::config::PostgresConfig;
-use crate::connections::quoted;
+use crate::connections::{Statement, quoted};
 use crate::error::Result;
 use crate::schema::upgrade;
 use crate::sql;
@@ -39,6 +39,10 @@ const CHECKSUMS: i64 = 14;
 /// The statements that enable row-level security. They name every table.
 const ROW_SECURITY: &str = include_str!("../../migrations/row_security.sql");
 
+/// The statements that divide tables of a new schema, with `@bits` for the number of bits of a
+/// partition's number.
+const PARTITIONS: &str = include_str!("../../migrations/partitions.sql");
+
 /// The newest schema version that this program knows.
 pub(crate) const NEWEST_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 
@@ -54,20 +58,22 @@ pub(crate) async fn run(connection: &mut PgConnection, config: &PostgresConfig) 
         }
     }
     let known = known();
-    let policies: bool =
-        sqlx::query(sql::POLICIES_HERE).fetch_one(&mut *transaction).await?.try_get(0)?;
+    let policies: bool = once(sql::POLICIES_HERE).fetch_one(&mut *transaction).await?.try_get(0)?;
     let mut script = script(&known, has_run.len());
+    if let (true, Some(partitions)) = (has_run.is_empty(), config.partitions.filter(|n| *n > 1)) {
+        script.push_str(&PARTITIONS.replace("@bits", &partitions.ilog2().to_string()));
+    }
     if policies {
         // The new tables have no policies yet.
         script.push_str(ROW_SECURITY);
     }
-    // The script consists of files of this crate only.
+    // The script consists of files of this crate and a number.
     sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut *transaction).await?;
     if !has_run.is_empty() && has_run.iter().all(|(version, _)| *version < CHECKSUMS) {
         upgrade::seal_all(&mut transaction).await?;
     }
     let full_text = config.full_text.unwrap_or(true);
-    sqlx::query(sql::ADD_SETTINGS).bind(full_text).execute(&mut *transaction).await?;
+    once(sql::ADD_SETTINGS).bind(full_text).execute(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(())
 }
@@ -90,7 +96,7 @@ pub(crate) async fn add_table(
     mut script: String,
 ) -> Result<()> {
     let mut transaction = begin_locked(connection, config).await?;
-    if sqlx::query(sql::POLICIES_HERE).fetch_one(&mut *transaction).await?.try_get(0)? {
+    if once(sql::POLICIES_HERE).fetch_one(&mut *transaction).await?.try_get(0)? {
         script.push_str(ROW_SECURITY);
     }
     sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut *transaction).await?;
@@ -158,13 +164,17 @@ fn script(known: &[Migration], has_run: usize) -> String {
 async fn applied_versions(
     transaction: &mut Transaction<'_, Postgres>,
 ) -> Result<Vec<(i64, Vec<u8>)>> {
-    let there: bool =
-        sqlx::query(sql::MIGRATED_HERE).fetch_one(&mut **transaction).await?.try_get(0)?;
+    let there: bool = once(sql::MIGRATED_HERE).fetch_one(&mut **transaction).await?.try_get(0)?;
     if !there {
         return Ok(Vec::new());
     }
-    let rows = sqlx::query(sql::VERSIONS_HERE).fetch_all(&mut **transaction).await?;
+    let rows = once(sql::VERSIONS_HERE).fetch_all(&mut **transaction).await?;
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// Returns a statement that does not stay prepared on its connection.
+fn once(statement: &'static str) -> Statement {
+    sqlx::query(statement).persistent(false)
 }
 
 /// Begins a transaction that holds the lock of the schema, with the schema as its search path.

@@ -13,6 +13,7 @@ mod fixture;
 mod memories;
 mod memories_load;
 mod memory_tables;
+mod partitions;
 mod proxy;
 mod reading;
 mod round_tables;
