@@ -65,9 +65,11 @@
 //! * Any number of processes may use a store. A handle keeps up to
 //!   [`connections`](PostgresConfig::connections) connections, or uses [a pool of the
 //!   program](PostgresConfig::from_pool).
-//! * Behind PgBouncer in transaction mode, set [`statement_cache`](PostgresConfig::statement_cache)
-//!   to 0, or use version 1.21 or later with `max_prepared_statements`. Nothing else depends on a
-//!   connection: settings and locks are local to a transaction.
+//! * Behind a pooler that may use another connection for each transaction, such as PgBouncer in
+//!   transaction mode, set [`statement_cache`](PostgresConfig::statement_cache) to 0: no statement
+//!   stays prepared, and each runs in a transaction, which costs three more round trips per call.
+//!   PgBouncer 1.21 or later with `max_prepared_statements` needs no setting. Nothing else depends
+//!   on a connection: settings and locks are local to a transaction.
 //! * Readers of streams are woken by `NOTIFY`. A handle that watches streams has one connection
 //!   more than [`connections`](PostgresConfig::connections), also beside a pool of the program.
 //!   Where `LISTEN` does not work, on a standby server or behind a pooler in transaction mode,

@@ -18,6 +18,7 @@ mod counts;
 pub(crate) const MIGRATIONS_TABLE: &str = "context_migrations";
 
 // Statements outside of the schema.
+pub(crate) const BEGIN: &str = "BEGIN";
 pub(crate) const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 /// For statements whose cost estimate would trigger JIT compilation, which does not pay off.
 pub(crate) const BEGIN_SNAPSHOT_UNCOMPILED: &str =

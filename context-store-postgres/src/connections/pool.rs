@@ -32,6 +32,9 @@ pub(crate) struct Pool {
     operation_timeout: Duration,
     row_security: bool,
     read_only: bool,
+    /// Whether no statement stays prepared on a connection, since each transaction may have another
+    /// one.
+    unprepared: bool,
 }
 
 enum Source {
@@ -105,6 +108,7 @@ impl Pool {
             operation_timeout: config.operation_timeout,
             row_security: config.row_security,
             read_only: config.read_only,
+            unprepared: config.statement_cache == 0,
         }
     }
 
@@ -242,21 +246,47 @@ impl Session<'_> {
     }
 
     pub(crate) async fn all(&mut self, query: Statement) -> Result<Vec<PgRow>> {
-        Ok(query.fetch_all(self.connection()).await?)
+        let query = self.unprepared(query).await?;
+        let rows = query.fetch_all(self.connection()).await;
+        self.end_unprepared(rows).await
     }
 
     pub(crate) async fn first(&mut self, query: Statement) -> Result<Option<PgRow>> {
-        Ok(query.fetch_all(self.connection()).await?.into_iter().next())
+        Ok(self.all(query).await?.into_iter().next())
     }
 
     /// Returns the only row of a statement that always has one.
     pub(crate) async fn only(&mut self, query: Statement) -> Result<PgRow> {
-        Ok(query.fetch_one(self.connection()).await?)
+        self.first(query).await?.ok_or_else(|| sqlx::Error::RowNotFound.into())
     }
 
     /// Returns how many rows were written.
     pub(crate) async fn execute(&mut self, query: Statement) -> Result<u64> {
-        Ok(query.execute(self.connection()).await?.rows_affected())
+        let query = self.unprepared(query).await?;
+        let result = query.execute(self.connection()).await;
+        Ok(self.end_unprepared(result).await?.rows_affected())
+    }
+
+    /// Returns a statement that does not stay prepared, if none may. The driver parses and executes
+    /// it in two requests, which reach one connection of the server only within a transaction.
+    async fn unprepared(&mut self, query: Statement) -> Result<Statement> {
+        if !self.pool.unprepared {
+            return Ok(query);
+        }
+        if !self.transaction {
+            sqlx::raw_sql(sql::BEGIN).execute(self.connection()).await?;
+        }
+        Ok(query.persistent(false))
+    }
+
+    /// Ends the transaction of a statement that would have none otherwise.
+    async fn end_unprepared<T>(&mut self, result: sqlx::Result<T>) -> Result<T> {
+        if self.pool.unprepared && !self.transaction {
+            let end = if result.is_ok() { sql::COMMIT } else { sql::ROLLBACK };
+            let ended = sqlx::raw_sql(end).execute(self.connection()).await;
+            return Ok(result.and_then(|value| ended.map(|_| value))?);
+        }
+        Ok(result?)
     }
 
     async fn start(&mut self, work: Work, user: Option<&UserId>) -> Result<()> {

@@ -212,7 +212,10 @@ impl SealedColumn<'_> {
         let mut order = KeyOrder::new("open", "row");
         let mut after = (i64::MIN, i64::MIN);
         loop {
-            let rows = sqlx::query(AssertSqlSafe(read.clone())).bind(after.0).bind(after.1);
+            let rows = sqlx::query(AssertSqlSafe(read.clone()))
+                .persistent(false)
+                .bind(after.0)
+                .bind(after.1);
             let rows = rows.fetch_all(&mut *connection).await?;
             if rows.is_empty() {
                 return Ok(());
@@ -227,8 +230,11 @@ impl SealedColumn<'_> {
                     values.push(value);
                 }
             }
-            let write =
-                sqlx::query(AssertSqlSafe(write.clone())).bind(ones).bind(twos).bind(values);
+            let write = sqlx::query(AssertSqlSafe(write.clone()))
+                .persistent(false)
+                .bind(ones)
+                .bind(twos)
+                .bind(values);
             write.execute(&mut *connection).await?;
         }
     }
@@ -238,7 +244,7 @@ impl SealedColumn<'_> {
 async fn checkpoints(connection: &mut PgConnection) -> Result<()> {
     let read = "SELECT chat, name, message, created_at FROM checkpoint";
     let (mut chats, mut names, mut sums) = (Vec::new(), Vec::new(), Vec::new());
-    for row in sqlx::query(read).fetch_all(&mut *connection).await? {
+    for row in sqlx::query(read).persistent(false).fetch_all(&mut *connection).await? {
         let (Ok(name), Ok(message)) = (text(&row, 1), text(&row, 2)) else { continue };
         let created_at = Timestamp::from_micros(row.try_get(3)?);
         sums.push(checksums::checkpoint(&Checkpoint::new(name.into(), message.into(), created_at)));
@@ -247,6 +253,12 @@ async fn checkpoints(connection: &mut PgConnection) -> Result<()> {
     }
     let write = "UPDATE checkpoint c SET sum = i.sum FROM unnest($1::bigint[], $2::bytea[], $3::bigint[]) i (chat, name, sum)
         WHERE c.chat = i.chat AND c.name = i.name";
-    sqlx::query(write).bind(chats).bind(names).bind(sums).execute(connection).await?;
+    sqlx::query(write)
+        .persistent(false)
+        .bind(chats)
+        .bind(names)
+        .bind(sums)
+        .execute(connection)
+        .await?;
     Ok(())
 }

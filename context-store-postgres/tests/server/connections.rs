@@ -41,6 +41,27 @@ async fn a_pool_of_the_program_is_used_and_left_open() {
     fixture.drop().await;
 }
 
+/// Behind PgBouncer 1.18 in transaction mode nothing worked, though the documentation said that it
+/// does without a cache: statements were prepared by name all the same. The next user of the
+/// server's connection then had a statement of that name already.
+#[tokio::test]
+async fn without_a_cache_no_statement_stays_prepared() {
+    let Some(fixture) = StoreFixture::new() else { return };
+    let pool = PgPoolOptions::new().max_connections(1).test_before_acquire(false);
+    let pool = pool.connect(&fixture.url).await.unwrap();
+    let config = PostgresConfig::from_pool(pool.clone()).schema(fixture.schema.as_str());
+    let store = PostgresStore::open(config.statement_cache(0)).await.unwrap();
+    let chat = chat(&store, "ada").await;
+    append(&store, &chat, "", &["a", "b"]).await;
+    assert_eq!(ids(&store, &chat).await, ["a", "b"]);
+    nothing_is_wrong(&store).await;
+    store.close().await.unwrap();
+    let prepared = sqlx::raw_sql("SELECT name FROM pg_prepared_statements WHERE NOT from_sql");
+    assert_eq!(prepared.fetch_all(&pool).await.unwrap().len(), 0);
+    pool.close().await;
+    fixture.drop().await;
+}
+
 /// The server ends all connections of the store, as after a restart: one call fails, the next
 /// succeeds.
 #[tokio::test]
