@@ -269,9 +269,8 @@ impl PostgresConfig {
         self
     }
 
-    /// Sets the number of prepared statements that a connection keeps. Use 0 behind PgBouncer in
-    /// transaction mode, unless its version is 1.21 or later and it is configured to track prepared
-    /// statements.
+    /// Sets the number of prepared statements that a connection keeps. Use 0 behind a pooler of
+    /// transactions.
     #[must_use]
     pub fn statement_cache(mut self, statements: usize) -> Self {
         self.statement_cache = statements;

@@ -66,14 +66,14 @@
 //!   [`connections`](PostgresConfig::connections) connections, or uses [a pool of the
 //!   program](PostgresConfig::from_pool).
 //! * Behind a pooler that may use another connection for each transaction, such as PgBouncer in
-//!   transaction mode, set [`statement_cache`](PostgresConfig::statement_cache) to 0: no statement
-//!   stays prepared, and each runs in a transaction, which costs three more round trips per call.
-//!   PgBouncer 1.21 or later with `max_prepared_statements` needs no setting. Nothing else depends
-//!   on a connection: settings and locks are local to a transaction.
+//!   transaction mode, set [`statement_cache`](PostgresConfig::statement_cache) to 0. No statement
+//!   stays prepared then, and each runs in a transaction, which costs three more round trips per
+//!   call; readers of streams poll. Nothing else depends on a connection: settings and locks are
+//!   local to a transaction.
 //! * Readers of streams are woken by `NOTIFY`. A handle that watches streams has one connection
 //!   more than [`connections`](PostgresConfig::connections), also beside a pool of the program.
-//!   Where `LISTEN` does not work, on a standby server or behind a pooler in transaction mode,
-//!   readers poll; the first one notices after a second.
+//!   Where `LISTEN` does not work, on a standby server, readers poll; the first one notices after a
+//!   second.
 //! * Calls that conflict with another transaction, or find the server gone or restarting, are
 //!   [`Retry::Safe`](context_core::Retry::Safe). A call that takes longer than
 //!   [`operation_timeout`](PostgresConfig::operation_timeout) returns an error of kind

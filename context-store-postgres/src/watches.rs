@@ -56,6 +56,10 @@ impl Notifications {
 #[async_trait]
 impl Broadcast for Notifications {
     async fn listen(&self) -> context_core::Result<Option<Box<dyn Listener>>> {
+        // The server would notify whoever has the connection by then, who does not expect it.
+        if self.pool.is_unprepared() {
+            return Ok(None);
+        }
         let connected = timeout(self.pool.connect_timeout(), self.connect()).await;
         match connected.unwrap_or(Err(Fault::TimedOut)) {
             Ok(listener) => Ok(Some(Box::new(Notified(listener)))),

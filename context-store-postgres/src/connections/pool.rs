@@ -117,6 +117,11 @@ impl Pool {
         self.read_only
     }
 
+    /// Whether each transaction may have another connection of the server.
+    pub(crate) fn is_unprepared(&self) -> bool {
+        self.unprepared
+    }
+
     /// Returns the options of a connection beyond the pool.
     pub(crate) fn connect_options(&self) -> PgConnectOptions {
         match &self.source {

@@ -189,7 +189,12 @@ async fn begin_locked<'a>(
     // Only a number and a quoted identifier are inserted.
     let begin = format!(
         "SELECT pg_advisory_xact_lock({key}); SET LOCAL client_min_messages TO warning;
-         CREATE SCHEMA IF NOT EXISTS {schema}; SET LOCAL search_path TO {schema}"
+         SET LOCAL search_path TO {schema};
+         DO $$ BEGIN
+           EXECUTE 'CREATE SCHEMA IF NOT EXISTS ' || current_setting('search_path');
+         -- The server may remember that there was none before it waited for the lock.
+         EXCEPTION WHEN unique_violation THEN
+         END $$"
     );
     sqlx::raw_sql(AssertSqlSafe(begin)).execute(&mut *transaction).await?;
     Ok(transaction)
