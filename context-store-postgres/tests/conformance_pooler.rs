@@ -1,5 +1,5 @@
-//! Runs the conformance suite through a pooler of transactions, such as PgBouncer, which the variable
-//! `CONTEXT_TEST_POOLER_URL` names.
+//! Runs the conformance suite through a pooler of transactions, such as PgBouncer, which the
+//! variable `CONTEXT_TEST_POOLER_URL` names.
 
 mod subject;
 

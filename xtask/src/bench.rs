@@ -21,7 +21,7 @@ use crate::services::start::Services;
 use crate::workspace::{FACADE, Workspace, targets};
 
 /// The areas that measure stores, on every available server.
-const ON_SERVERS: [&str; 4] = ["graft", "load", "stores", "streams"];
+const ON_SERVERS: [&str; 5] = ["graft", "load", "scale", "stores", "streams"];
 /// The area that measures the inspector in a browser: it is a benchmark of the command, which it
 /// runs.
 const INSPECTOR: &str = "inspector";

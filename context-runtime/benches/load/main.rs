@@ -28,6 +28,7 @@ mod place;
 mod run;
 mod soak;
 mod table;
+#[path = "../shared/usage.rs"]
 mod usage;
 
 use std::sync::Arc;

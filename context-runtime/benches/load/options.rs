@@ -78,6 +78,15 @@ pub(crate) enum Store {
 }
 
 impl Store {
+    /// Returns the name of the server's program.
+    pub(crate) fn program(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some("postgres"),
+            Self::Redis => Some("redis-server"),
+        }
+    }
+
     pub(crate) fn has_search(self) -> bool {
         self != Self::Redis
     }

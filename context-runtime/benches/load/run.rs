@@ -52,7 +52,7 @@ impl Measured {
 
 /// Lets the tasks of a case work for this long.
 pub(crate) async fn run(side: &Arc<dyn Side>, mix: Mix, case: Case, time: Duration) -> Measured {
-    let before = Usage::now(case.store);
+    let before = Usage::now(case.store.program());
     let begun = Instant::now();
     let tasks = (0..case.tasks.min(case.chats))
         .map(|number| tokio::spawn(work(Arc::clone(side), mix, case, number, begun + time)));
@@ -61,7 +61,7 @@ pub(crate) async fn run(side: &Arc<dyn Side>, mix: Mix, case: Case, time: Durati
         times.extend(task.await.unwrap());
     }
     let seconds = begun.elapsed().as_secs_f64();
-    let usage = before.until_now(case.store);
+    let usage = before.until_now(case.store.program());
     times.sort_unstable();
     Measured { seconds, times, usage }
 }

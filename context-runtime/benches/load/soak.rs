@@ -22,7 +22,7 @@ pub(crate) async fn run(
             number,
             measured,
             client: usage::resident(),
-            server: usage::resident_server(case.store),
+            server: usage::resident_server(case.store.program()),
         };
         table.minute(case, &minute);
         minutes.push(minute);

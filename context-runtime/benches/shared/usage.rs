@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::param::clock_ticks_per_second;
 
-use crate::options::Store;
-
 /// Counters since processes began, or what was used between two readings.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Usage {
     pub(crate) client: Counts,
-    /// All processes of the server on this machine.
+    /// All processes of the server on this machine, by the name of its program.
     pub(crate) server: Counts,
 }
 
@@ -27,18 +25,18 @@ pub(crate) struct Counts {
 }
 
 impl Usage {
-    pub(crate) fn now(store: Store) -> Self {
+    pub(crate) fn now(server: Option<&str>) -> Self {
         let mut usage = Self { client: Counts::of(Path::new("/proc/self")), ..Self::default() };
-        for server in servers(store) {
-            let counts = Counts::of(&server);
+        for process in processes(server) {
+            let counts = Counts::of(&process);
             usage.server = usage.server.with(counts, |all, one| all + one);
         }
         usage
     }
 
     /// Returns what was used since this reading.
-    pub(crate) fn until_now(self, store: Store) -> Self {
-        let now = Self::now(store);
+    pub(crate) fn until_now(self, server: Option<&str>) -> Self {
+        let now = Self::now(server);
         let spent = |now: Counts, before| now.with(before, |now, before| (now - before).max(0.0));
         Self { client: spent(now.client, self.client), server: spent(now.server, self.server) }
     }
@@ -81,12 +79,12 @@ pub(crate) fn resident() -> f64 {
 }
 
 /// Returns the memory of the server's processes in bytes, without pages that they share.
-pub(crate) fn resident_server(store: Store) -> f64 {
+pub(crate) fn resident_server(server: Option<&str>) -> f64 {
     let of = |process: PathBuf| {
         let status = fs::read_to_string(process.join("status")).unwrap_or_default();
         value(&status, "RssAnon") * 1024.0
     };
-    servers(store).map(of).sum()
+    processes(server).map(of).sum()
 }
 
 fn value(text: &str, name: &str) -> f64 {
@@ -94,16 +92,11 @@ fn value(text: &str, name: &str) -> f64 {
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
 
-/// Returns the processes of a server.
-fn servers(store: Store) -> impl Iterator<Item = PathBuf> {
-    let name = match store {
-        Store::Sqlite => None,
-        Store::Postgres => Some("postgres"),
-        Store::Redis => Some("redis-server"),
-    };
+/// Returns the processes with the name of a server's program.
+fn processes(server: Option<&str>) -> impl Iterator<Item = PathBuf> {
     let is_named = move |process: &PathBuf| {
-        let comm = name.and_then(|_| fs::read_to_string(process.join("comm")).ok());
-        comm.is_some_and(|comm| Some(comm.trim()) == name)
+        let comm = server.and_then(|_| fs::read_to_string(process.join("comm")).ok());
+        comm.is_some_and(|comm| Some(comm.trim()) == server)
     };
     let all = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     all.filter(is_named)
