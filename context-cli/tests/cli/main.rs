@@ -29,6 +29,7 @@ mod others_data;
 mod others_servers;
 mod others_sessions;
 mod runs;
+mod scale;
 mod serve;
 #[cfg(unix)]
 mod serve_killed;
