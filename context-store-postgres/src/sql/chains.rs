@@ -77,7 +77,12 @@ macro_rules! tokens {
 /// the piece that holds it. The run that holds the place of `start` may begin before it.
 macro_rules! window {
     ($tip:expr, $cut:literal, { $want:literal, $($start:ident)* }) => {
-        concat!(chat!(), window_pieces!($tip, $cut, { $want, $($start)* }), " SELECT ", window_runs!(""))
+        concat!(
+            chat!(),
+            window_pieces!($tip, $cut, { $want, $($start)* }),
+            " SELECT ",
+            window_runs!("")
+        )
     };
 }
 
