@@ -122,6 +122,7 @@ async fn everything(store: Arc<dyn Store>) {
     history.revisions(&chat, &"a".into()).await.unwrap();
     store.fragments().put_fragments(&chat, &[fragment("f", "a secret")], at(3)).await.unwrap();
     store.fragments().fragments(&chat).await.unwrap();
+    store.open_chat(&chat, None, &Window::Boundary).await.unwrap();
     store.fragments().remove_fragment(&chat, &"f".into(), at(3)).await.unwrap();
     store.ref_log().unwrap().ref_log(&chat).await.unwrap();
     store.ref_log().unwrap().clear_ref_log(&chat).await.unwrap();
