@@ -175,7 +175,7 @@ caught! {
     Panics => "read::messages_keep_order_holes_and_duplicates";
 }
 
-/// Who waits for such a store waits until the case gives up; paused time makes that come at once.
+/// A case waits for such a store until it gives up, which paused time makes come at once.
 #[tokio::test(start_paused = true)]
 async fn watches_too_late() {
     let wanted = [

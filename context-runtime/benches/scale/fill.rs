@@ -26,7 +26,7 @@ pub(crate) struct Filling {
     pub(crate) chats: usize,
 }
 
-/// What a step of the filling took.
+/// The messages of a step of the filling, and the time it took.
 pub(crate) struct Filled {
     pub(crate) messages: usize,
     pub(crate) seconds: f64,

@@ -43,7 +43,7 @@ struct Options {
     #[arg(long)]
     check: bool,
     /// The sizes at which to measure, in messages, ascending
-    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000])]
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000], value_parser = number)]
     messages: Vec<usize>,
     /// The users who share the messages of the last size
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
@@ -63,6 +63,10 @@ struct Options {
     /// Added by cargo
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+fn number(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "a number from 1".to_owned())
 }
 
 fn main() {

@@ -9,7 +9,7 @@ use tokio_postgres::Client;
 pub(crate) struct Space {
     pub(crate) tables: f64,
     pub(crate) indexes: f64,
-    /// What is too large for a row of a table, with its index.
+    /// Values that are too large for a row of a table, with their index.
     pub(crate) beside: f64,
 }
 

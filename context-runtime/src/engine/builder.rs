@@ -137,7 +137,8 @@ impl ContextEngineBuilder {
     /// Reads what a model is shown together with the chat, in one journey where the
     /// [store](context_core::Store::open_chat) can, instead of with the first look at it. The first
     /// [resolve](ContextEngine::resolve) or [save](ContextEngine::save) then takes the branch as it
-    /// was at opening; later ones look for what is new, as always. A branch that does not exist is
+    /// was at opening; later ones look for what is new, as always, and so does the first one after
+    /// [`lease`](ContextEngine::lease). A branch that does not exist is
     /// [`NotFound`](crate::ErrorKind::NotFound) at once. Default: messages are read on first use.
     /// For servers that open a chat for each request and use it at once.
     pub fn read_ahead(mut self) -> Self {

@@ -34,6 +34,10 @@ impl ContextEngine {
             LeaseOutcome::Taken(lease) => Some(lease.clone()),
             LeaseOutcome::Held(_) => None,
         };
+        // The owner before may have written since the chat was opened.
+        if let Some(view) = &mut self.view {
+            view.take_ahead();
+        }
         Ok(outcome)
     }
 

@@ -1,4 +1,4 @@
-//! What an engine begins with.
+//! The state of a chat that an engine begins with.
 
 use context_core::store::{ChainEnd, Chat, StoredFragment, Window};
 use context_core::{BranchName, ChatRef, Result};

@@ -2,6 +2,7 @@
 //! costs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use context_runtime::{ChainCache, ErrorKind, SaveOutcome, Store};
 use context_simulator::faults::{FaultPlan, FaultStore, Operation};
@@ -67,6 +68,18 @@ async fn a_save_uses_up_what_was_read_ahead() {
     other.set([say("a2", "then")]);
     let _saved = other.save().await.unwrap();
     assert_eq!(shown(&mut turn).await, ["u1: text u1", "u2: first", "a2: then"]);
+}
+
+/// The owner of the lease before may have written until it ended.
+#[tokio::test]
+async fn under_a_lease_the_first_look_is_of_now() {
+    let store = store().await;
+    let mut other = with_messages(&store, &["u1"]).await;
+    let mut turn = builder(&store).read_ahead().open().await.unwrap();
+    other.set([say("a1", "meanwhile")]);
+    let _saved = other.save().await.unwrap();
+    let _taken = turn.lease("worker", Duration::from_secs(60)).await.unwrap();
+    assert_eq!(shown(&mut turn).await, ["u1: text u1", "a1: meanwhile"]);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ const FRAGMENT: [usize; 6] = [0, 7, 8, 1, 9, 2];
 #[derive(Clone, Copy)]
 pub(crate) enum FirstWindow<'w> {
     Boundary,
-    /// What came after a message, if the generation is still this one.
+    /// The messages after this one, if the generation is still the same.
     After(&'w str, u64),
 }
 

@@ -15,7 +15,7 @@ use crate::fixture::{StoreFixture, T, append, chat, extend, ids, nothing_is_wron
 
 const PARTITIONS: u32 = 8;
 
-/// How often each partition, a table and a number, was read or written since the schema exists.
+/// The number of reads and writes of each partition since the schema exists, by table and number.
 type Counts = BTreeMap<(String, i32), i64>;
 
 /// Returns the counts of the server, which has those of a connection before it is gone.
@@ -46,7 +46,7 @@ async fn open(fixture: &StoreFixture) -> PostgresStore {
     PostgresStore::open(named.config().partitions(PARTITIONS)).await.unwrap()
 }
 
-/// What a turn does to a chat, often enough for runs to be merged and for plans to be kept.
+/// Does to a chat what turns do, often enough for runs to be merged and for plans to be kept.
 async fn turns(store: &dyn Store, chat: &ChatRef) {
     let history = store.history();
     let mut head = String::new();

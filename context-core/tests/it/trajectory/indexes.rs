@@ -1,4 +1,5 @@
-//! What a round finds by label and by the ends of edges, compared with a search through everything.
+//! The nodes that a round finds by label and by the ends of edges, compared with a search through
+//! everything.
 
 use context_core::Json;
 use context_core::trajectory::{
