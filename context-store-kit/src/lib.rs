@@ -12,6 +12,7 @@
 //! | [`watch`] | the watches of streams, and how they are woken |
 
 mod bounded_map;
+mod call_queue;
 mod chat_state;
 mod check;
 pub mod checksum;
@@ -24,6 +25,7 @@ pub mod watch;
 mod yielding;
 
 pub use bounded_map::BoundedMap;
+pub use call_queue::{AnswerOr, CallQueue, Fit, QueuedCall, answer_or};
 pub use chat_state::ChatState;
 pub use check::check_chat_graph;
 pub use commit::{

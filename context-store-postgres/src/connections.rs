@@ -3,6 +3,7 @@
 
 pub(crate) mod database;
 mod pool;
+pub(crate) mod together;
 
 pub(crate) use pool::{Flush, Pool, Session, Statement, Work, quoted};
 

@@ -9,6 +9,7 @@ pub(crate) mod checkpoints;
 pub(crate) mod commit;
 pub(crate) mod listing;
 pub(crate) mod messages;
+pub(crate) mod news;
 pub(crate) mod opening;
 pub(crate) mod prune;
 pub(crate) mod read;

@@ -23,8 +23,11 @@ use context_core::{BranchName, ChatRef, Result, Store};
 use context_store_kit::watch::SharedWatches;
 
 use crate::config::PostgresConfig;
+use crate::connections::together::Queue;
 use crate::connections::{Pool, Work, database, work};
+use crate::history::append::group::QueuedAppend;
 use crate::history::branch_lengths::BranchLengths;
+use crate::history::news::Look;
 use crate::history::opening::{self, FirstWindow};
 use crate::schema;
 use crate::schema::Facts;
@@ -39,6 +42,10 @@ struct Shared {
     pool: Arc<Pool>,
     watches: SharedWatches<Notifications>,
     branch_lengths: BranchLengths,
+    /// Appends that wait for a connection.
+    appends: Queue<QueuedAppend>,
+    /// Looks for news that wait for a connection.
+    looks: Queue<Look>,
     schema: String,
     facts: Facts,
 }
@@ -87,6 +94,8 @@ impl PostgresStore {
             pool,
             watches: SharedWatches::new(notifications),
             branch_lengths: BranchLengths::default(),
+            appends: Queue::<QueuedAppend>::default(),
+            looks: Queue::<Look>::default(),
             schema: config.schema,
             facts,
         }))

@@ -122,6 +122,16 @@ impl Pool {
         self.unprepared
     }
 
+    /// Whether a call gets a connection without waiting.
+    pub(crate) fn has_idle(&self) -> bool {
+        match &self.source {
+            Source::Own { permits, .. } => permits.available_permits() > 0,
+            Source::Shared(pool) => {
+                pool.num_idle() > 0 || pool.size() < pool.options().get_max_connections()
+            }
+        }
+    }
+
     /// Returns the options of a connection beyond the pool.
     pub(crate) fn connect_options(&self) -> PgConnectOptions {
         match &self.source {

@@ -3,6 +3,8 @@
 //! The statement finds the chat and the branch, compares the head, and writes. The fast path makes
 //! no decisions: every other case is left to the transaction in [`commit`](crate::history::commit).
 
+pub(crate) mod group;
+
 use std::sync::Arc;
 
 use context_core::Node;
@@ -11,8 +13,10 @@ use context_core::store::{Commit, Committed};
 use context_store_kit::{PlainAppend, pack, plain_append};
 use sqlx::Row;
 
+use crate::connections::together::{Queue, is_alone, together};
 use crate::connections::{Flush, Pool, Session, Work};
 use crate::error::Result;
+use crate::history::append::group::QueuedAppend;
 use crate::history::branch_lengths::BranchLengths;
 use crate::history::words::{self, WordColumns};
 use crate::sql;
@@ -32,6 +36,7 @@ const RUN_BYTES: usize = 256 << 10;
 /// commit, or if the statement did not apply.
 pub(crate) async fn append(
     pool: &Pool,
+    queue: &Queue<QueuedAppend>,
     lengths: &BranchLengths,
     full_text: bool,
     commit: &Commit,
@@ -44,6 +49,20 @@ pub(crate) async fn append(
         return Ok(None);
     }
     let at = (commit.chat.clone(), branch.clone());
+    let head = commit.nodes.last().map(|node| node.id.clone());
+    let data = if is_alone(pool, queue) {
+        data
+    } else {
+        let call = QueuedAppend::of(commit, &append, data, full_text);
+        match together(pool, queue, call).await? {
+            Some(own) => {
+                lengths.set(at, own);
+                let onto = seen.cloned().filter(|_| grafts);
+                return Ok(Some(Committed::new(Some(branch.clone()), head).with_onto(onto)));
+            }
+            None => pack::pack_all(&commit.nodes),
+        }
+    };
     let fills = |own| full_block(own, own + signed(commit.nodes.len())).is_some();
     let merges = lengths.get(&at).is_none_or(fills);
     let statement = statement(merges, full_text, Flush::of(commit.durability));
@@ -70,7 +89,6 @@ pub(crate) async fn append(
     };
     match session.end(written).await {
         Ok(Some(row)) => {
-            let head = commit.nodes.last().map(|node| node.id.clone());
             let onto = message_id(&row, 1)?;
             if onto.as_ref() == seen {
                 lengths.set(at, row.try_get(0)?);

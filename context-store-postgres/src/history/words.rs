@@ -57,6 +57,19 @@ impl WordColumns {
         columns
     }
 
+    /// Returns the number of messages that have words.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn append(&mut self, mut others: Self) {
+        self.places.append(&mut others.places);
+        self.roles.append(&mut others.roles);
+        self.lengths.append(&mut others.lengths);
+        self.bodies.append(&mut others.bodies);
+        self.lexemes.append(&mut others.lexemes);
+    }
+
     pub(crate) fn bind(self, statement: Statement) -> Statement {
         let statement = statement.bind(self.places).bind(self.roles).bind(self.lengths);
         statement.bind(self.bodies).bind(self.lexemes)

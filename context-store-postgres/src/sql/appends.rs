@@ -99,6 +99,74 @@ macro_rules! words_of_append {
     };
 }
 
+/// Appends to branches of several chats, each chat once. $1 to $9 have a value for each append, $10
+/// to $12 one for each message: its id, the number of its append, and its number in it, from 1.
+/// Returns a row for each append that was written: its number and how many messages the branch then
+/// owns.
+///
+/// Chats that another transaction has locked are passed over, so a group waits for nobody and
+/// cannot deadlock. A branch that has changed since the statement began is passed over too, because
+/// the statement does not see its newest runs.
+///
+/// The subqueries around arrays hide their lengths, so that the server keeps one plan instead of
+/// planning for each length.
+macro_rules! append_group {
+    ($words:expr) => {
+        concat!(
+            "WITH l AS (
+               SELECT i.*, t.no AS chat, b.no AS branch, b.own AS before
+               FROM unnest((SELECT $1::bytea[]), $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bigint[],
+                 $8::bigint[], $9::bigint[]) WITH ORDINALITY i (user_id, chat_id, name, seen, head, data, weight, added, at, n)
+               JOIN #chat t ON t.user_id = i.user_id AND t.id = i.chat_id
+               JOIN #branch b ON b.chat = t.no AND b.name = i.name
+               WHERE coalesce(t.lease_until <= i.at, true) AND b.head IS NOT DISTINCT FROM i.seen
+               FOR NO KEY UPDATE OF t SKIP LOCKED),
+             b AS (
+               UPDATE #branch b SET own = l.before + l.added, head = l.head
+               FROM l WHERE b.no = l.branch AND b.own = l.before AND b.head IS NOT DISTINCT FROM l.seen
+               RETURNING l.n, l.chat, l.at, l.weight, l.data, l.before, b.own, l.branch << 32 AS lo),
+             c AS (
+               UPDATE #chat t SET updated_at = greatest(t.updated_at, b.at),
+                 minute = greatest(t.updated_at, b.at) / 60000000,
+                 time_sum = int8xor(int8xor(t.time_sum, t.updated_at), greatest(t.updated_at, b.at))
+               FROM b WHERE t.no = b.chat),
+             m AS (
+               SELECT n, weight, data, lo + before + 1 AS pos, lo + CASE
+                 WHEN own / 64 > before / 64 THEN before / 64 * 64 + 1
+                 WHEN own / 16 > before / 16 THEN before / 16 * 16 + 1 END AS first FROM b),
+             gone AS (
+               DELETE FROM #run r USING m WHERE r.pos >= m.first AND r.pos < m.pos
+                 AND octet_length(m.data) + (SELECT coalesce(sum(octet_length(s.data)), 0) FROM #run s
+                   WHERE s.pos >= m.first AND s.pos < m.pos) <= ",
+            merged_bytes!(),
+            "  RETURNING m.n, r.pos, r.weight, r.data),
+             r AS (
+               INSERT INTO #run (pos, weight, data)
+               SELECT coalesce(g.pos, m.pos), coalesce(g.weight, 0) + m.weight, coalesce(g.data, ''::bytea) || m.data
+               FROM m LEFT JOIN (
+                 SELECT n, min(pos) AS pos, sum(weight)::bigint AS weight, string_agg(data, ''::bytea ORDER BY pos) AS data
+                 FROM gone GROUP BY n) g ON g.n = m.n),
+             n AS (
+               INSERT INTO #node (chat, id, pos)
+               SELECT b.chat, i.id, b.lo + b.before + i.k
+               FROM unnest((SELECT $10::bytea[]), $11::bigint[], $12::bigint[]) i (id, n, k) JOIN b ON b.n = i.n)",
+            $words,
+            " SELECT b.n, b.own FROM b"
+        )
+    };
+}
+
+/// Adds the words $14 to $18 of those messages that have words, each of append $13.
+macro_rules! words_of_group {
+    () => {
+        ", w AS (
+           INSERT INTO #words (pos, role, length, body, lexemes)
+           SELECT b.lo + b.before + i.k, i.role, i.length, i.body, i.lexemes::tsvector
+           FROM unnest((SELECT $13::bigint[]), $14::bigint[], $15::smallint[], $16::bigint[], $17::text[], $18::text[])
+             i (n, k, role, length, body, lexemes) JOIN b ON b.n = i.n)"
+    };
+}
+
 /// Makes the commit of the transaction wait until the server has flushed its log. Settings that
 /// wait for more than that stay as they are.
 macro_rules! flushed_setting {

@@ -14,7 +14,7 @@ use context_store_kit::watch::Topic;
 use crate::chat::rows as chat_rows;
 use crate::connections::{Flush, Work, work};
 use crate::history::{
-    append, branches, chats, checkpoints, commit, listing, messages, read, ref_log,
+    append, branches, chats, checkpoints, commit, listing, messages, news, read, ref_log,
 };
 use crate::store::Shared;
 
@@ -89,7 +89,13 @@ impl HistoryStore for Shared {
         let full_text = self.facts.full_text;
         let appended = self
             .pool
-            .within_timeout(append::append(&self.pool, &self.branch_lengths, full_text, &commit))
+            .within_timeout(append::append(
+                &self.pool,
+                &self.appends,
+                &self.branch_lengths,
+                full_text,
+                &commit,
+            ))
             .await;
         if let Some(committed) = appended.map_err(|fault| fault.during("commit"))? {
             return Ok(CommitOutcome::Applied(committed));
@@ -150,6 +156,13 @@ impl HistoryStore for Shared {
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+        let unchanged = self
+            .pool
+            .within_timeout(news::unchanged(&self.pool, &self.looks, chat, end, window))
+            .await;
+        if let Some(unchanged) = unchanged.map_err(|fault| fault.during("chain"))? {
+            return Ok(unchanged);
+        }
         work!(self.pool, "chain", Work::Read, &chat.user, |session| read::chain(
             session, chat, end, window
         )

@@ -22,3 +22,4 @@ mod rounds;
 mod row_security;
 mod schemas;
 mod search;
+mod together;

@@ -1,5 +1,9 @@
 //! The durability that commits ask for, as the writing connection sees it.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
 use super::*;
 use crate::config::SqliteConfig;
 use crate::store::SqliteStore;
@@ -107,10 +111,10 @@ async fn a_group_is_flushed_if_one_of_its_appends_asks_for_it() {
             let id = format!("{branch}-{expected}");
             let commit = append(branch, head, &id, durability);
             let append = Append::of(&commit).unwrap();
-            answers.push(queue.put(append, commit.durability));
+            answers.push(queue.put(Waiting { append, durability: commit.durability }));
         }
         let mut writer = connections.writer_as_left().await.unwrap();
-        write(&mut writer, queue.take()).await;
+        write(&mut writer, queue.take(fits)).await;
         drop(writer);
         for mut answer in answers {
             assert!(answer.try_recv().unwrap().is_ok());
