@@ -18,7 +18,7 @@ macro_rules! scripts {
 
 scripts! {
     /// Appends new messages to a branch.
-    APPEND = "sums.lua" "append_one.lua" "runs.lua" "appends.lua" "append.lua";
+    APPEND = "sums.lua" "append_few.lua" "runs.lua" "appends.lua" "append.lua";
     /// Reads the window of a chain.
     CHAIN = "runs.lua" "chain.lua";
     /// Reads runs by place.

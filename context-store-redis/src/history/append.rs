@@ -3,15 +3,22 @@
 //! The fast path makes no decisions: every other case is left to
 //! [`commit`](crate::history::commit).
 
+use std::sync::Arc;
+
+use context_core::Node;
 use context_core::store::{Commit, Committed};
 use context_store_kit::{PlainAppend, pack, plain_append};
 use redis::Value;
 
+use crate::chat::fields::RUN_BYTES;
 use crate::chat::snapshot::chat_not_found;
 use crate::connections::shared::Shared;
 use crate::error::Result;
 use crate::scripts::APPEND;
 use crate::values::{self, unreadable};
+
+/// The number of messages of a small block, as in the scripts.
+const SMALL_BLOCK: u8 = 16;
 
 /// Writes a commit that only appends messages to a branch with the expected head, or to one that
 /// has moved on from there if the commit is a graft. Returns `None` for any other commit.
@@ -24,11 +31,21 @@ pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Co
     let before = seen.map_or("", |seen| seen.as_str());
     call.arg(branch.as_str()).arg(before).arg(values::time(commit.at)).arg(shared.ttl);
     call.arg(u8::from(grafts));
-    let mut packed = Vec::new();
-    for node in &commit.nodes {
-        packed.clear();
-        pack::pack(node, &mut packed);
-        call.arg(node.id.as_str()).arg(&packed[..]);
+    match one_run(&commit.nodes) {
+        Some(run) => {
+            call.arg(commit.nodes.len());
+            commit.nodes.iter().for_each(|node| _ = call.arg(node.id.as_str()));
+            call.arg(&run[..]);
+        }
+        None => {
+            call.arg(0);
+            let mut packed = Vec::new();
+            for node in &commit.nodes {
+                packed.clear();
+                pack::pack(node, &mut packed);
+                call.arg(node.id.as_str()).arg(&packed[..]);
+            }
+        }
     }
     let committed = Committed::new(Some(branch.clone()), Some(last.id.clone()));
     match shared.connection.call::<Value>(&call).await? {
@@ -40,4 +57,13 @@ pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Co
         }
         _ => Ok(None),
     }
+}
+
+/// Returns the messages as a run, if the script can store them as one without looking into it: less
+/// than a small block, so that a run of few bytes is what others are merged into.
+fn one_run(nodes: &[Arc<Node>]) -> Option<Vec<u8>> {
+    let count = u8::try_from(nodes.len()).ok().filter(|count| *count < SMALL_BLOCK)?;
+    let mut run = vec![count];
+    nodes.iter().for_each(|node| pack::pack(node, &mut run));
+    (nodes.len() == 1 || run.len() <= RUN_BYTES).then_some(run)
 }

@@ -1,9 +1,22 @@
 -- Appends new messages to a branch. ARGV: branch, head that the writer saw or '', time, time to
--- live, 1 if the branch may have moved on from there or 0, then id and packed node of each message.
+-- live, 1 if the branch may have moved on from there or 0, and a number of messages. If that is not
+-- 0, the id of each follows, then the run of them, which is their number as a byte and the packed
+-- nodes. Otherwise id and packed node of each message follow.
 -- Returns 0 if the chat does not exist, 1 if the messages were written, the head that they follow if
 -- it has moved on, 2 if the general path must decide.
-local FIRST = 6
-local nodes = (#ARGV - FIRST + 1) / 2
+local FIRST = 7
+local nodes = few > 0 and few or (#ARGV - FIRST + 1) / 2
+if few > 0 then
+    -- A packed node begins with four bytes of checksum and four of the length that follows.
+    local ids, run, at = {unpack(ARGV, FIRST, FIRST + few - 1)}, ARGV[FIRST + few], 2
+    for i = 1, few do
+        local a, b, c, d = string.byte(run, at + 4, at + 7)
+        local size = 8 + a + 256 * b + 65536 * c + 16777216 * d
+        ARGV[FIRST + 2 * i - 2] = ids[i]
+        ARGV[FIRST + 2 * i - 1] = string.sub(run, at, at + size - 1)
+        at = at + size
+    end
+end
 local found = redis.call('HMGET', key, 'a', 'b' .. ARGV[1], 'i' .. ARGV[FIRST], 'l')
 if not found[1] then return 0 end
 local counts = text_of('a', found[1])
