@@ -46,6 +46,38 @@ pub(crate) async fn whole(bench: &mut Bench) {
     }
 }
 
+/// Loads whole chains and reads every message. The floor scans three text columns of the same
+/// messages.
+pub(crate) async fn read(bench: &mut Bench) {
+    let ours = FileStore::create(&bench.path("read.ours"), false).await;
+    let floor = Floor::create(&bench.path("read.floor"), false);
+    for n in bench.sizes(&[1_000, 10_000]) {
+        let chat = chat(n);
+        ours.fill_by_turns(&chat, n).await;
+        floor.fill_segment(n, n);
+        let _folded = (ours.bytes(), floor.bytes());
+        let repeat = 20_000 / n;
+        let mut row =
+            Row::new("load and make every message an object", n, "us", Some(4.0)).skip_first(1);
+        for _ in 0..bench.rounds + 1 {
+            row.ours(repeat, async {
+                for _ in 0..repeat {
+                    let chain = ours.load(&chat, "main", &Window::Whole).await;
+                    assert_eq!(black_box(chain.messages()).len(), n);
+                }
+            })
+            .await;
+            row.floor(repeat, async {
+                for _ in 0..repeat {
+                    assert_eq!(black_box(floor.scan(n)).len(), n);
+                }
+            })
+            .await;
+        }
+        bench.board.add(row);
+    }
+}
+
 /// Loads the end of the longest chat. The floor is the same load of a chat of a thousand.
 pub(crate) async fn window(bench: &mut Bench) {
     let ours = FileStore::create(&bench.path("window.ours"), false).await;

@@ -40,11 +40,12 @@ struct Options {
     only: Vec<String>,
 }
 
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "append",
     "text",
     "together",
     "load",
+    "read",
     "window",
     "fork",
     "turn",
@@ -66,10 +67,11 @@ Usage: cargo xtask bench history [--json] [--check] [--rounds N] [--max N] [--on
   --check      exit with 1 when a ratio misses its target
   --rounds N   paired rounds per row (default 11); more for a noisy machine
   --max N      the longest chat and the largest store, in messages (default 1000000, at least 1000)
-  --only PART  append, text (append with full text), together (16 appends at once), load, window (ends of
-               long chains), fork, turn, shared (turns of new engines over one cache), compacted (first
-               turns of new engines on compacted chats), search, others (search in a store of
-               others), delete, list, memory; may be given several times
+  --only PART  append, text (append with full text), together (16 appends at once), load, read (loads
+               that make every message an object), window (ends of long chains), fork, turn, shared
+               (turns of new engines over one cache), compacted (first turns of new engines on
+               compacted chats), search, others (search in a store of others), delete, list, memory;
+               may be given several times
 
 On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench history";
 
@@ -150,6 +152,7 @@ async fn run(part: &str, bench: &mut Bench) {
         "text" => append::append(bench, true).await,
         "together" => append::together(bench).await,
         "load" => load::whole(bench).await,
+        "read" => load::read(bench).await,
         "window" => load::window(bench).await,
         "fork" => load::fork(bench).await,
         "turn" => turn::warm(bench).await,
