@@ -10,6 +10,7 @@
 //! an unknown type is kept as it was written.
 
 pub(crate) mod chain;
+mod fast_read;
 pub mod graph;
 mod hash;
 mod json;
@@ -251,13 +252,21 @@ impl Message {
 
     /// Parses a stored form of this version or an older one.
     pub fn decode(encoded: &Encoded) -> Result<Self, CodecError> {
+        Self::read(encoded).map(|(message, _)| message)
+    }
+
+    /// Parses a stored form. The second value is whether encoding writes the same, if it is known.
+    fn read(encoded: &Encoded) -> Result<(Self, Option<bool>), CodecError> {
         encoded.expect_kind(Self::KIND, Self::VERSION)?;
+        if let Some((message, is_exact)) = fast_read::read(encoded.bytes()) {
+            return Ok((message, Some(is_exact && encoded.version() == Self::VERSION)));
+        }
         let mut message: Self = serde_json::from_slice(encoded.bytes())
             .map_err(|error| CodecError::malformed(encoded, error))?;
         // The JSON parser allocates room for four parts, but most messages have one, and they are
         // kept for long.
         message.parts.shrink_to_fit();
-        Ok(message)
+        Ok((message, None))
     }
 }
 

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::part::{
     Data, Media, OpaqueBlock, Part, Reasoning, Text, ToolCall, ToolInput, ToolResult,
@@ -53,11 +54,11 @@ struct Tag<'a> {
 
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        fn read<T: DeserializeOwned, E: serde::de::Error>(json: &Json) -> Result<T, E> {
-            json.parse().map_err(E::custom)
+        fn read<T: DeserializeOwned, E: serde::de::Error>(json: &RawValue) -> Result<T, E> {
+            serde_json::from_str(json.get()).map_err(E::custom)
         }
-        let json = Json::deserialize(deserializer)?;
-        let tag: Tag<'_> = serde_json::from_str(json.as_str()).map_err(D::Error::custom)?;
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        let tag: Tag<'_> = serde_json::from_str(json.get()).map_err(D::Error::custom)?;
         Ok(match &*tag.name {
             "text" => Self::Text(read(&json)?),
             "reasoning" => Self::Reasoning(read(&json)?),
@@ -70,7 +71,7 @@ impl<'de> Deserialize<'de> for Part {
             "opaque" => Self::Opaque(read(&json)?),
             _ => {
                 drop(tag);
-                Self::Unknown(json)
+                Self::Unknown(json.into())
             }
         })
     }

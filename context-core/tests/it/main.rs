@@ -8,4 +8,5 @@ mod boundaries;
 mod fragment_json;
 mod message_json;
 mod seams;
+mod stored_messages;
 mod trajectory;
