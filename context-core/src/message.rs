@@ -21,6 +21,7 @@ pub(crate) mod part;
 mod readable;
 mod redact;
 mod runs;
+mod shared_run;
 mod substitute;
 mod written;
 
@@ -253,6 +254,13 @@ impl Message {
     /// Parses a stored form of this version or an older one.
     pub fn decode(encoded: &Encoded) -> Result<Self, CodecError> {
         Self::read(encoded).map(|(message, _)| message)
+    }
+
+    /// Parses a stored form, and returns whether [`encode`](Self::encode) would write the same.
+    pub(crate) fn decode_and_compare(encoded: &Encoded) -> Result<(Self, bool), CodecError> {
+        let (message, is_exact) = Self::read(encoded)?;
+        let is_exact = is_exact.unwrap_or_else(|| message.encode() == *encoded);
+        Ok((message, is_exact))
     }
 
     /// Parses a stored form. The second value is whether encoding writes the same, if it is known.

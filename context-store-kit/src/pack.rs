@@ -275,7 +275,7 @@ impl<'a> Record<'a> {
 
     /// Returns the id, which [`is_text`] has checked.
     fn id(&self) -> MessageId {
-        MessageId::from(&*String::from_utf8_lossy(self.id))
+        MessageId::from(std::str::from_utf8(self.id).expect("checked with the frame"))
     }
 
     fn node(&self, bytes: &Bytes) -> Node {

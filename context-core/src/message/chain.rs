@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::ops::Index;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 
@@ -42,8 +42,8 @@ struct RunNodes {
     len: usize,
     /// Total length of the bodies in bytes, or length of the packed form.
     bytes: usize,
-    /// The stored form of a run that came from a store, and how it is read.
-    stored: Option<(Bytes, ReadRun)>,
+    /// The stored form of a run that came from a store, and how it is read. Taken when it is read.
+    stored: Mutex<Option<(Bytes, ReadRun)>>,
     nodes: OnceLock<Vec<Arc<Node>>>,
     /// The readable messages of the nodes, collected on first use.
     messages: OnceLock<MessageRun>,
@@ -59,10 +59,10 @@ impl Run for Arc<RunNodes> {
 
 impl RunNodes {
     fn of(nodes: Vec<Arc<Node>>) -> Arc<Self> {
-        let bytes = nodes.iter().map(|node| node.body().bytes().len()).sum();
+        let bytes = nodes.iter().map(|node| node.body_length()).sum();
         let len = nodes.len();
-        let messages = OnceLock::new();
-        Arc::new(Self { len, bytes, stored: None, nodes: nodes.into(), messages })
+        let (stored, messages) = (Mutex::default(), OnceLock::new());
+        Arc::new(Self { len, bytes, stored, nodes: nodes.into(), messages })
     }
 
     /// Estimates the memory use with unpacked nodes, because most runs are unpacked eventually.
@@ -75,9 +75,11 @@ impl RunNodes {
 
     fn nodes(&self) -> &[Arc<Node>] {
         self.nodes.get_or_init(|| {
-            let (bytes, read) = self.stored.as_ref().expect("a run has nodes or a stored form");
-            let mut nodes = read(bytes);
+            let stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let (bytes, read) = stored.expect("a run has nodes or a stored form");
+            let mut nodes = read(&bytes);
             nodes.truncate(self.len);
+            Node::share(&bytes, &mut nodes);
             nodes
         })
     }
@@ -120,7 +122,7 @@ impl Chain {
             Arc::new(RunNodes {
                 len,
                 bytes: bytes.len(),
-                stored: Some((bytes, read)),
+                stored: Mutex::new(Some((bytes, read))),
                 nodes,
                 messages,
             })

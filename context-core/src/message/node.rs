@@ -1,11 +1,15 @@
 //! Nodes of the message graph: stored messages and boundaries.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
 
 use crate::base::{CodecError, limits, sealed};
 
 use super::Origin;
+use super::shared_run::{PlaceInRun, SharedRun};
 use crate::{Encoded, Message, MessageId, Role, Timestamp};
 
 /// The kind of a node.
@@ -43,8 +47,16 @@ pub struct Node {
     pub revision: u32,
     /// The token count, if the message was counted.
     pub tokens: Option<u32>,
-    body: Encoded,
-    message: OnceLock<Arc<Message>>,
+    form: Form,
+}
+
+/// The stored form of a node, and its message once it is parsed.
+#[derive(Clone)]
+enum Form {
+    /// Of this node alone.
+    Own { body: Encoded, message: OnceLock<Arc<Message>> },
+    /// In a run that nodes of a chain share. The body is written or sliced on first use.
+    Shared { place: PlaceInRun, body: OnceLock<Box<Encoded>> },
 }
 
 impl Node {
@@ -65,14 +77,9 @@ impl Node {
         created_at: Timestamp,
     ) -> Self {
         let message = message.into();
-        let mut node = Self::from_encoded(
-            id.into(),
-            NodeKind::Message(message.role),
-            created_at,
-            message.encode(),
-        );
-        node.message = message.into();
-        node
+        let (kind, body) = (NodeKind::Message(message.role), message.encode());
+        let form = Form::Own { body, message: message.into() };
+        Self { id: id.into(), kind, created_at, revision: 0, tokens: None, form }
     }
 
     /// Creates a node from a stored body, without parsing it.
@@ -82,7 +89,33 @@ impl Node {
         created_at: Timestamp,
         body: Encoded,
     ) -> Self {
-        Self { id, kind, created_at, revision: 0, tokens: None, body, message: OnceLock::new() }
+        let form = Form::Own { body, message: OnceLock::new() };
+        Self { id, kind, created_at, revision: 0, tokens: None, form }
+    }
+
+    /// Makes nodes that were just read from `bytes` share them, so that the bytes are released once
+    /// all messages are read. Nodes that somebody else holds keep their part of the bytes.
+    pub(super) fn share(bytes: &Bytes, nodes: &mut [Arc<Node>]) {
+        if u32::try_from(bytes.len()).is_err() {
+            return;
+        }
+        let mut alone: Vec<_> = nodes.iter_mut().filter_map(Arc::get_mut).collect();
+        let mut bodies = Vec::with_capacity(alone.len());
+        alone.retain(|node| {
+            let range = node.unread_message().and_then(|body| range_in(bytes, body.bytes()));
+            bodies.extend(range.clone());
+            range.is_some()
+        });
+        for (node, place) in alone.into_iter().zip(SharedRun::places(bytes.clone(), &bodies)) {
+            node.form = Form::Shared { place, body: OnceLock::new() };
+        }
+    }
+
+    /// Returns the body of a message that was not read, in the current version.
+    fn unread_message(&self) -> Option<&Encoded> {
+        let Form::Own { body, message } = &self.form else { return None };
+        let is_current = body.kind() == Message::KIND && body.version() == Message::VERSION;
+        (self.role().is_some() && is_current && message.get().is_none()).then_some(body)
     }
 
     /// Replaces the id.
@@ -109,17 +142,59 @@ impl Node {
 
     /// Returns the stored form.
     pub fn body(&self) -> &Encoded {
-        &self.body
+        match &self.form {
+            Form::Own { body, .. } => body,
+            Form::Shared { place, body } => body.get_or_init(|| Box::new(place.body())),
+        }
+    }
+
+    /// Returns the length of the stored form in bytes, without writing it.
+    pub fn body_length(&self) -> usize {
+        match &self.form {
+            Form::Own { body, .. } => body.bytes().len(),
+            Form::Shared { place, .. } => place.length(),
+        }
     }
 
     /// Returns the message, which is parsed once and then shared. Fails if the body has another
     /// kind, a newer version, or is malformed; the bytes are kept in any case.
     pub fn message(&self) -> Result<&Arc<Message>, CodecError> {
-        if let Some(message) = self.message.get() {
-            return Ok(message);
+        match &self.form {
+            Form::Own { body, message } => match message.get() {
+                Some(message) => Ok(message),
+                None => {
+                    let read = Arc::new(Message::decode(body)?);
+                    Ok(message.get_or_init(|| read))
+                }
+            },
+            Form::Shared { place, .. } => place.message(),
         }
-        let message = Arc::new(Message::decode(&self.body)?);
-        Ok(self.message.get_or_init(|| message))
+    }
+
+    fn message_if_read(&self) -> Option<&Arc<Message>> {
+        match &self.form {
+            Form::Own { message, .. } => message.get(),
+            Form::Shared { place, .. } => place.get(),
+        }
+    }
+
+    /// Returns what `of_message` says of the message. If it was not read, `of_bytes` may know
+    /// without parsing. `None` if the message cannot be read.
+    fn ask<T>(
+        &self,
+        of_bytes: impl FnOnce(&[u8]) -> Option<T>,
+        of_message: impl FnOnce(&Message) -> T,
+    ) -> Option<T> {
+        if self.message_if_read().is_none() {
+            let known = match &self.form {
+                Form::Own { body, .. } => of_bytes(body.bytes()),
+                Form::Shared { place, .. } => place.stored().and_then(|bytes| of_bytes(&bytes)),
+            };
+            if known.is_some() {
+                return known;
+            }
+        }
+        self.message().ok().map(|message| of_message(message))
     }
 
     /// Returns whether the node is a message without parts, which is filled later.
@@ -127,17 +202,22 @@ impl Node {
         let Some(role) = self.role() else { return false };
         // For bodies that this crate wrote, the first bytes suffice. This saves parsing every node
         // of a chain.
-        match self.body.bytes().strip_prefix(Message::body_start(role)) {
-            Some(parts) => parts.starts_with(b"]"),
-            None => self.message().is_ok_and(|message| message.is_placeholder()),
-        }
+        let of_bytes = |body: &[u8]| {
+            body.strip_prefix(Message::body_start(role)).map(|parts| parts.starts_with(b"]"))
+        };
+        self.ask(of_bytes, Message::is_placeholder).unwrap_or(false)
     }
 
     /// Returns whether the node is a boundary, or a message in a form that this program can read. A
     /// malformed body is detected only when it is parsed.
     pub fn is_readable(&self) -> bool {
-        self.role().is_none()
-            || (self.body.kind() == Message::KIND && self.body.version() <= Message::VERSION)
+        match &self.form {
+            Form::Own { body, .. } => {
+                self.role().is_none()
+                    || (body.kind() == Message::KIND && body.version() <= Message::VERSION)
+            }
+            Form::Shared { .. } => true,
+        }
     }
 
     /// Returns whether a model may be shown the node: a readable message that is not a placeholder.
@@ -150,22 +230,24 @@ impl Node {
     pub fn origin(&self) -> Origin {
         let Some(role) = self.role() else { return Origin::Author };
         // Messages without a mark of an origin, which most are, are not parsed.
-        let body = self.body.bytes();
-        if Message::body_has_no_metadata(role, body) || !Origin::may_be_in(body) {
-            return Origin::Author;
-        }
-        self.message().map_or(Origin::Author, |message| message.origin())
+        let of_bytes = |body: &[u8]| {
+            let has_none = Message::body_has_no_metadata(role, body) || !Origin::may_be_in(body);
+            has_none.then_some(Origin::Author)
+        };
+        self.ask(of_bytes, Message::origin).unwrap_or(Origin::Author)
     }
 
     /// Returns whether a [codec](crate::fragment::StoredMessageCodec) encoded the message, so that
     /// its shown form may differ.
     pub fn is_encoded(&self) -> bool {
         let Some(role) = self.role() else { return false };
-        let body = self.body.bytes();
         // Almost no message is encoded, so few are parsed.
-        !Message::body_has_no_metadata(role, body)
-            && std::str::from_utf8(body).is_ok_and(|body| body.contains(Message::STORED_CODEC))
-            && self.message().is_ok_and(|message| message.stored_codec().is_some())
+        let of_bytes = |body: &[u8]| {
+            let may_be = !Message::body_has_no_metadata(role, body)
+                && std::str::from_utf8(body).is_ok_and(|body| body.contains(Message::STORED_CODEC));
+            (!may_be).then_some(false)
+        };
+        self.ask(of_bytes, |message| message.stored_codec().is_some()).unwrap_or(false)
     }
 
     /// Returns whether the node starts a turn: a message with the user's role that is not
@@ -177,12 +259,12 @@ impl Node {
     /// Returns the weight for [`Window::Tokens`](crate::store::Window::Tokens): the saved token
     /// count, or else a quarter of the body's bytes.
     pub fn weight(&self) -> u64 {
-        self.tokens.map_or_else(|| (self.body.bytes().len() as u64).div_ceil(4), u64::from)
+        self.tokens.map_or_else(|| (self.body_length() as u64).div_ceil(4), u64::from)
     }
 
     /// Returns whether both nodes have the same kind and body, whatever their ids and times.
     pub fn same_content(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.body == other.body
+        self.kind == other.kind && self.body() == other.body()
     }
 
     /// Returns the node after an amendment: id and creation time stay, and the revision increases
@@ -197,6 +279,13 @@ impl Node {
     }
 }
 
+/// Returns the range of a slice in the bytes from which it was cut.
+fn range_in(bytes: &[u8], part: &[u8]) -> Option<Range<u32>> {
+    let start = (part.as_ptr() as usize).checked_sub(bytes.as_ptr() as usize)?;
+    let end = start.checked_add(part.len()).filter(|end| *end <= bytes.len())?;
+    Some(u32::try_from(start).ok()?..u32::try_from(end).ok()?)
+}
+
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id
@@ -209,7 +298,7 @@ impl PartialEq for Node {
 
 impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {:?} r{} ({:?})", self.id, self.kind, self.revision, self.body)
+        write!(f, "{:?} {:?} r{} ({:?})", self.id, self.kind, self.revision, self.body())
     }
 }
 
@@ -245,10 +334,10 @@ mod tests {
                 [(vec![], true), (vec![Part::text("")], false), (vec![Part::text("x")], false)]
             {
                 let written = Node::new("m", Message::new(role, parts), Timestamp::default());
-                let body = written.body.clone();
+                let body = written.body().clone();
                 let read = Node::from_encoded("m".into(), written.kind, Timestamp::default(), body);
                 assert_eq!(read.is_placeholder(), expected);
-                assert!(read.message.get().is_none());
+                assert!(read.message_if_read().is_none());
             }
         }
         let foreign = Encoded::new("message", 1, &br#"{ "parts": [], "role": "user" }"#[..]);
@@ -263,10 +352,10 @@ mod tests {
         let kind = NodeKind::Message(Role::User);
         let read = |body: Encoded| Node::from_encoded("m".into(), kind, Timestamp::default(), body);
         let plain = read(Message::from("Hello.").encode());
-        assert!(plain.is_turn() && plain.message.get().is_none());
+        assert!(plain.is_turn() && plain.message_if_read().is_none());
         let marked = Message::from("Hello.").with_written_in(&WrittenIn::turn("m1"));
         let marked = read(marked.encode());
-        assert!(marked.is_turn() && marked.message.get().is_none());
+        assert!(marked.is_turn() && marked.message_if_read().is_none());
         assert!(!read(Message::from("Go on.").with_origin(Origin::Synthetic).encode()).is_turn());
         // The metadata need not come last, and white space may follow.
         for body in [

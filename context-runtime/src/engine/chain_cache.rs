@@ -98,7 +98,7 @@ impl SharedViews for ChainCache {
 fn memory(view: &View) -> usize {
     // The size of a position map entry per message.
     const POSITION: usize = 96;
-    let front = view.front().map(|node| node.body().bytes().len() + size_of_val(&**node));
+    let front = view.front().map(|node| node.body_length() + size_of_val(&**node));
     view.chain().memory() + view.chain().len() * POSITION + front.sum::<usize>()
 }
 
