@@ -120,11 +120,12 @@ fn main() {
     // One thread, so that the work is measured and not the scheduling of the host.
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [flag, path, chats, messages] = arguments.as_slice()
+    if let [flag, path, chats, messages, read @ ..] = arguments.as_slice()
         && flag == memory::HELD
     {
         let (chats, messages) = (chats.parse().unwrap(), messages.parse().unwrap());
-        return runtime.block_on(memory::measure(path.as_ref(), chats, messages));
+        let is_read = read.iter().any(|argument| argument == memory::READ);
+        return runtime.block_on(memory::measure(path.as_ref(), chats, messages, is_read));
     }
     let options = options().unwrap_or_else(|message| {
         println!("{message}");

@@ -11,8 +11,11 @@ use crate::bench::Bench;
 use crate::board::Row;
 use crate::file_store::{FileStore, chat};
 
-/// The flag that makes this program measure instead: `--held PATH CHATS MESSAGES`.
+/// The flag that makes this program measure instead: `--held PATH CHATS MESSAGES`. A fifth argument
+/// says to read the messages.
 pub(crate) const HELD: &str = "--held";
+/// The argument that says to read the messages.
+pub(crate) const READ: &str = "read";
 
 /// The maximum memory of a message of 400 bytes.
 const LIMIT: u64 = 1024;
@@ -27,28 +30,28 @@ pub(crate) async fn held(bench: &mut Bench) {
     }
     ours.checkpoint();
     drop(ours);
-    let program = std::env::current_exe().unwrap();
-    let mut command = Command::new(program);
-    command
-        .arg(HELD)
-        .arg(&path)
-        .args([chats.to_string(), messages.to_string()])
-        .stderr(Stdio::inherit());
-    let output = command.output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let Some((kept, read)) = text.trim().split_once(' ') else {
-        bench.board.note("memory is not measured here: the system has no /proc/self/status");
-        return;
-    };
     let n = chats * messages;
-    let held = |bytes: &str| bytes.parse::<u64>().unwrap();
-    let row = |case, bytes| Row::sizes(case, n, held(bytes), LIMIT * n as u64).with_target(1.0);
-    bench.board.add(row("memory of a cached message, against 1 KiB", kept));
-    bench.board.add(row("memory of a cached message, once read", read));
+    for (case, read) in [
+        ("memory of a cached message, against 1 KiB", None),
+        ("memory of a cached message, once read", Some(READ)),
+    ] {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg(HELD).arg(&path).args([chats.to_string(), messages.to_string()]).args(read);
+        let output = command.stderr(Stdio::inherit()).output().unwrap();
+        let Ok(held) = String::from_utf8(output.stdout).unwrap().trim().parse::<u64>() else {
+            bench.board.note("memory is not measured here: the system has no /proc/self/status");
+            return;
+        };
+        bench.board.add(Row::sizes(case, n, held, LIMIT * n as u64).with_target(1.0));
+    }
 }
 
-/// Prints how many bytes the cached messages take, before and after each was read.
-pub(crate) async fn measure(path: &Path, chats: usize, messages: usize) {
+/// Prints how many bytes the cached messages take.
+///
+/// If they are read, then each chat before the next one is loaded: the store's threads allocate
+/// what a load returns, and the allocator keeps what is released for the next allocations of these
+/// threads.
+pub(crate) async fn measure(path: &Path, chats: usize, messages: usize, read: bool) {
     let ours = FileStore::reopen(path).await;
     let cache = ChainCache::new(ours.store().clone(), 1 << 40);
     // Excludes what the first read of a store allocates.
@@ -59,16 +62,18 @@ pub(crate) async fn measure(path: &Path, chats: usize, messages: usize) {
     let mut chains = Vec::new();
     for i in 0..chats {
         let mut engine = ours.engine(&chat(i)).cache(&cache).open().await.unwrap();
-        chains.push(engine.resolve().await.unwrap().messages);
+        let chain = engine.resolve().await.unwrap().messages;
+        assert_eq!(chain.len(), messages);
+        if read {
+            for node in chain.iter() {
+                std::hint::black_box(node.message().unwrap());
+            }
+        }
+        chains.push(chain);
     }
-    assert!(chains.iter().all(|chain| chain.len() == messages));
-    let Some(kept) = anonymous() else { return };
-    for node in chains.iter().flat_map(|chain| chain.iter()) {
-        std::hint::black_box(node.message().unwrap());
-    }
-    let Some(read) = anonymous() else { return };
+    let Some(held) = anonymous() else { return };
     assert!(cache.bytes() > 0, "the cache holds what is measured");
-    println!("{} {}", kept.saturating_sub(before), read.saturating_sub(before));
+    println!("{}", held.saturating_sub(before));
 }
 
 /// Returns the anonymous memory of this process.
