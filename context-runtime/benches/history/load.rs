@@ -18,8 +18,8 @@ pub(crate) async fn whole(bench: &mut Bench) {
     let floor = Floor::create(&bench.path("load.floor"), false);
     for n in bench.sizes(&[10, 100, 1_000, 10_000, 100_000, 1_000_000]) {
         let target = match n {
-            100 | 10_000 => Some(0.5),
-            1_000 => Some(0.35),
+            100 => Some(0.4),
+            1_000 | 10_000 => Some(0.25),
             _ => None,
         };
         let chat = chat(n);
@@ -119,7 +119,7 @@ pub(crate) async fn fork(bench: &mut Bench) {
     ours.fill_by_turns(&chat, n).await;
     ours.fork_and_fill(&chat, n / 2, n).await;
     ours.checkpoint();
-    let mut row = Row::new("load a chain that forks half-way", n, "us", Some(1.2)).skip_first(1);
+    let mut row = Row::new("load a chain that forks half-way", n, "us", Some(1.1)).skip_first(1);
     for _ in 0..bench.rounds + 1 {
         for branch in ["main-v2", "main"] {
             let work = async {

@@ -16,7 +16,7 @@ const TURNS: usize = 20;
 pub(crate) async fn warm(bench: &mut Bench) {
     let ours = FileStore::create(&bench.path("turn.ours"), false).await;
     let mut row =
-        Row::new("warm turn, against one at 100 messages", 10_000, "us", Some(1.2)).skip_first(1);
+        Row::new("warm turn, against one at 100 messages", 10_000, "us", Some(1.1)).skip_first(1);
     for round in 0..bench.rounds + 1 {
         for n in [10_000, 100] {
             let chat = chat(format_args!("chat-{n}-{round}"));
@@ -40,7 +40,7 @@ pub(crate) async fn shared(bench: &mut Bench) {
     let ours = FileStore::create(&bench.path("shared.ours"), false).await;
     let cache = ChainCache::new(ours.store().clone(), 64 << 20);
     let case = "turn of a new engine over a shared cache";
-    let mut row = Row::new(case, 10_000, "us", Some(1.2)).skip_first(1);
+    let mut row = Row::new(case, 10_000, "us", Some(1.1)).skip_first(1);
     for round in 0..bench.rounds + 1 {
         for n in [10_000, 100] {
             let chat = chat(format_args!("chat-{n}-{round}"));

@@ -13,9 +13,9 @@ const LENGTH: usize = 1_000;
 /// Appends one message and moves the head.
 pub(crate) async fn one(bench: &mut Bench, backend: &Backend) {
     let (case, target) = match backend.name {
-        "sqlite" => ("sqlite: append", Some(1.8)),
+        "sqlite" => ("sqlite: append", Some(1.2)),
         "postgres" => ("postgres: append", Some(1.3)),
-        _ => ("redis: append", Some(1.3)),
+        _ => ("redis: append", Some(1.5)),
     };
     grow(bench, backend, Row::new(case, LENGTH, "us", target), 64, 1).await;
 }

@@ -13,9 +13,9 @@ use crate::{Bench, data};
 /// as list items.
 pub(crate) async fn whole(bench: &mut Bench, backend: &Backend) {
     let (case, targets) = match backend.name {
-        "sqlite" => ("sqlite: load", [Some(0.35), Some(0.5)]),
-        "postgres" => ("postgres: load", [Some(0.5), None]),
-        _ => ("redis: load", [Some(0.7), None]),
+        "sqlite" => ("sqlite: load", [Some(0.25), Some(0.25)]),
+        "postgres" => ("postgres: load", [Some(0.4), None]),
+        _ => ("redis: load", [Some(1.0), None]),
     };
     if !bench.options.has(case) {
         return;

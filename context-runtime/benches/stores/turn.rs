@@ -29,7 +29,7 @@ pub(crate) async fn warm(bench: &mut Bench, backend: &Backend) {
         turn(&mut engine, 0).await;
         engines.push(engine);
     }
-    let mut row = Row::new(case, 10_000, "us", Some(1.2)).skip_first(1);
+    let mut row = Row::new(case, 10_000, "us", Some(1.1)).skip_first(1);
     for _ in 0..bench.options.rounds + 1 {
         row.ours(TURNS, turns(&mut engines[0])).await;
         row.floor(TURNS, turns(&mut engines[1])).await;
