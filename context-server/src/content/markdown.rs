@@ -21,7 +21,9 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
         .url_schemes(["http", "https", "mailto"].into())
         .url_relative(ammonia::UrlRelative::Deny)
         .link_rel(Some("noopener noreferrer nofollow"))
-        .set_tag_attribute_value("a", "target", "_blank");
+        .set_tag_attribute_value("a", "target", "_blank")
+        // A wide table scrolls within itself, so the keyboard has to reach it.
+        .set_tag_attribute_value("table", "tabindex", "0");
     cleaner
 });
 
