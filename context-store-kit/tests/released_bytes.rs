@@ -74,7 +74,7 @@ fn bodies() -> impl Strategy<Value = (Encoded, bool)> {
     prop_oneof![3 => select(forms[..6].to_vec()), 1 => select(forms)]
 }
 
-/// What a node says of itself, without its message.
+/// Returns all properties of a node but its message.
 fn facts(node: &Node) -> (bool, bool, Origin, bool, bool, u64) {
     let (placeholder, readable) = (node.is_placeholder(), node.is_readable());
     (placeholder, readable, node.origin(), node.is_encoded(), node.is_turn(), node.weight())

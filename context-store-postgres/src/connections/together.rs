@@ -88,9 +88,16 @@ pub(crate) async fn together<T: Together>(
             AnswerOr::Answer(answer) => return Ok(answer),
             AnswerOr::Resource((turn, session)) => (turn, session?),
         };
+        let group = queue.calls.take(fits);
+        if group.is_empty() {
+            // Another group has taken the call, and is being served.
+            session.end(Ok(())).await?;
+            return Ok(answer.await.ok());
+        }
+        T::answer(session, group).await;
         match answer.try_recv() {
-            Err(TryRecvError::Empty) => T::answer(session, queue.calls.take(fits)).await,
-            answered => return session.end(Ok(answered.ok())).await,
+            Err(TryRecvError::Empty) => {}
+            answered => return Ok(answered.ok()),
         }
     }
 }

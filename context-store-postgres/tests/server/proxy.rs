@@ -3,8 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use context_store_postgres::PostgresConfig;
+use sqlx::postgres::PgConnectOptions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+
+use crate::fixture::StoreFixture;
 
 pub(crate) struct Proxy {
     pub(crate) port: u16,
@@ -25,6 +29,21 @@ impl Proxy {
             }
         });
         Self { port, answers }
+    }
+
+    /// Starts a proxy for the server of a fixture. Returns it with a configuration that has one
+    /// connection, through the proxy.
+    pub(crate) async fn in_front_of(fixture: &StoreFixture) -> (Self, PostgresConfig) {
+        let server: PgConnectOptions = fixture.url.parse().unwrap();
+        let proxy = Self::of(format!("{}:{}", server.get_host(), server.get_port())).await;
+        let url = format!(
+            "postgres://{}@127.0.0.1:{}/{}?sslmode=disable",
+            server.get_username(),
+            proxy.port,
+            server.get_database().unwrap_or("postgres")
+        );
+        let config = PostgresConfig::from_url(&url).unwrap().schema(fixture.schema.as_str());
+        (proxy, config.connections(1))
     }
 
     /// Returns the number of round trips. Each ends when the server reports that it is ready for

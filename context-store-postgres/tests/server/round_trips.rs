@@ -2,8 +2,7 @@
 
 use context_core::store::{ChainEnd, Commit, CommitOutcome, Durability, Window};
 use context_core::{MessageId, Store};
-use context_store_postgres::{PostgresConfig, PostgresStore};
-use sqlx::postgres::PgConnectOptions;
+use context_store_postgres::PostgresStore;
 
 use crate::fixture::{StoreFixture, append, chat, extend, ids, nothing_is_wrong, says};
 use crate::proxy::Proxy;
@@ -11,16 +10,7 @@ use crate::proxy::Proxy;
 #[tokio::test]
 async fn the_usual_calls_are_one_each() {
     let Some(fixture) = StoreFixture::new() else { return };
-    let server: PgConnectOptions = fixture.url.parse().unwrap();
-    let proxy = Proxy::of(format!("{}:{}", server.get_host(), server.get_port())).await;
-    let url = format!(
-        "postgres://{}@127.0.0.1:{}/{}?sslmode=disable",
-        server.get_username(),
-        proxy.port,
-        server.get_database().unwrap_or("postgres")
-    );
-    let config =
-        PostgresConfig::from_url(&url).unwrap().schema(fixture.schema.as_str()).connections(1);
+    let (proxy, config) = Proxy::in_front_of(&fixture).await;
     let store = PostgresStore::open(config).await.unwrap();
     let chat = chat(&store, "ada").await;
     // The first calls also prepare the two statements. One of them looks for runs to merge.

@@ -4,9 +4,8 @@ use context_core::store::{
     ChainEnd, Commit, CommitOutcome, Durability, SearchQuery, Target, Window,
 };
 use context_core::{Chain, ChatRef, Result, Store};
-use context_store_postgres::{PostgresConfig, PostgresStore};
+use context_store_postgres::PostgresStore;
 use futures_util::future::join_all;
-use sqlx::postgres::PgConnectOptions;
 
 use crate::fixture::{StoreFixture, append, chat, extend, ids, nothing_is_wrong, says};
 use crate::proxy::Proxy;
@@ -69,16 +68,7 @@ async fn chains(store: &PostgresStore, chats: &[ChatRef]) -> Vec<Chain> {
 #[tokio::test]
 async fn calls_that_wait_share_a_statement() {
     let Some(fixture) = StoreFixture::new() else { return };
-    let server: PgConnectOptions = fixture.url.parse().unwrap();
-    let proxy = Proxy::of(format!("{}:{}", server.get_host(), server.get_port())).await;
-    let url = format!(
-        "postgres://{}@127.0.0.1:{}/{}?sslmode=disable",
-        server.get_username(),
-        proxy.port,
-        server.get_database().unwrap_or("postgres")
-    );
-    let config =
-        PostgresConfig::from_url(&url).unwrap().schema(fixture.schema.as_str()).connections(1);
+    let (proxy, config) = Proxy::in_front_of(&fixture).await;
     let store = PostgresStore::open(config).await.unwrap();
     let chats = chats(&store).await;
     // Blocks of 16 and of 64 messages fill up on the way.
