@@ -244,13 +244,15 @@ statements! {
     APPEND_GROUP_WORDS_FLUSHED = flushed!(append_group!(words_of_group!()));
     APPEND_GROUP_UNFLUSHED = unflushed!(append_group!(""));
     APPEND_GROUP_WORDS_UNFLUSHED = unflushed!(append_group!(words_of_group!()));
-    /// Those of several branches that still end with a message, in a chat whose generation is still
-    /// the same, and how many messages their chains have.
-    STILL_ENDS = "SELECT i.n, b.base + b.own
+    /// How many messages the chain of a branch has, if it still ends with message $4, in a chat
+    /// whose generation still is $5.
+    STILL_ENDS_ONE = still_ends!("$1", "$2", "$3", "$4", "$5");
+    /// The same for several branches. Each is looked up in a subquery of its own, as in the append
+    /// to several.
+    STILL_ENDS = concat!("SELECT i.n, s.length
         FROM unnest((SELECT $1::bytea[]), $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[]) WITH ORDINALITY
           i (user_id, chat_id, name, head, generation, n)
-        JOIN #chat c ON c.user_id = i.user_id AND c.id = i.chat_id AND (c.no << 32) + c.amended = i.generation
-        JOIN #branch b ON b.chat = c.no AND b.name = i.name AND b.head = i.head";
+        CROSS JOIN LATERAL (", still_ends!("i.user_id", "i.chat_id", "i.name", "i.head", "i.generation"), " OFFSET 0) s");
     ADD_RUNS = "INSERT INTO #run (pos, weight, data)
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])";
     /// Merges the runs that begin at places from $1 to $2, unless the merged run would be too

@@ -1,11 +1,13 @@
 //! The look for messages after those that an engine has, when there mostly are none.
 //!
-//! While no connection is idle, looks of several chats are one statement. It compares the ends of
-//! the branches. Only a look that finds another end reads the chain.
+//! A look compares the end of the branch, which is a third of the server's work for a read. Only a
+//! look that finds another end reads the chain, in a second round trip. While no connection is idle,
+//! looks of several chats are one statement.
 
 use context_core::store::{ChainEnd, Window};
 use context_core::{BranchName, Chain, ChatRef, MessageId};
 use context_store_kit::QueuedCall;
+use sqlx::Row;
 
 use crate::connections::together::{Queue, Together, is_alone, numbered, together};
 use crate::connections::{Pool, Session, Work};
@@ -48,8 +50,7 @@ impl Together for Look {
     }
 }
 
-/// Returns the empty rest of a chain, if it ends with the message that the window follows, and if
-/// there are other looks to share a statement with.
+/// Returns the empty rest of a chain, if it ends with the message that the window follows.
 pub(crate) async fn unchanged(
     pool: &Pool,
     queue: &Queue<Look>,
@@ -60,12 +61,27 @@ pub(crate) async fn unchanged(
     let (ChainEnd::Branch(branch), Window::After { message, generation }) = (end, window) else {
         return Ok(None);
     };
-    if is_alone(pool, queue) {
-        return Ok(None);
-    }
     let (branch, message, generation) = (branch.clone(), message.clone(), *generation);
     let look = Look { chat: chat.clone(), branch, message, generation };
-    let Some(length) = together(pool, queue, look).await? else { return Ok(None) };
+    let length = if is_alone(pool, queue) {
+        alone(pool, &look).await?
+    } else {
+        together(pool, queue, look).await?
+    };
+    let Some(length) = length else { return Ok(None) };
     let chain = Chain::from_nodes(count(length)?, []).with_generation(generation);
     Ok(Some(chain))
+}
+
+async fn alone(pool: &Pool, look: &Look) -> Result<Option<i64>> {
+    let mut session = pool.begin(Look::WORK, Some(&look.chat.user)).await?;
+    let query = session
+        .query(sql::STILL_ENDS_ONE)
+        .bind(look.chat.user.as_str().as_bytes())
+        .bind(look.chat.chat.as_str().as_bytes())
+        .bind(look.branch.as_str().as_bytes())
+        .bind(look.message.as_str().as_bytes())
+        .bind(signed_count(look.generation));
+    let row = session.first(query).await;
+    session.end(row).await?.map(|row| Ok(row.try_get(0)?)).transpose()
 }

@@ -31,7 +31,7 @@ macro_rules! append {
                WHERE t.user_id = $1 AND t.id = $2 AND coalesce(t.lease_until <= $8::bigint, true) AND EXISTS (
                  SELECT FROM #branch b WHERE b.chat = t.no AND b.name = $3 AND (b.head IS NOT DISTINCT FROM $4
                    OR $9::boolean AND ($4 IS NULL OR (
-                     SELECT n.pos >> 32 FROM #node n WHERE n.chat = t.no AND n.id = $4) = b.no)))
+                     SELECT n.pos >> 32 FROM #node n WHERE n.chat = t.no AND n.id = $4) = b.no)) OFFSET 0)
                RETURNING t.no),
              o AS (
                SELECT b.no, b.head FROM c JOIN #branch b ON b.chat = c.no
@@ -109,18 +109,21 @@ macro_rules! words_of_append {
 /// the statement does not see its newest runs.
 ///
 /// The subqueries around arrays hide their lengths, so that the server keeps one plan instead of
-/// planning for each length.
+/// planning for each length. Each chat is looked up in a subquery of its own, because the server
+/// joins the arrays with a scan of all chats while it believes that there are few.
 macro_rules! append_group {
     ($words:expr) => {
         concat!(
             "WITH l AS (
-               SELECT i.*, t.no AS chat, b.no AS branch, b.own AS before
+               SELECT i.*, s.*
                FROM unnest((SELECT $1::bytea[]), $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bigint[],
                  $8::bigint[], $9::bigint[]) WITH ORDINALITY i (user_id, chat_id, name, seen, head, data, weight, added, at, n)
-               JOIN #chat t ON t.user_id = i.user_id AND t.id = i.chat_id
-               JOIN #branch b ON b.chat = t.no AND b.name = i.name
-               WHERE coalesce(t.lease_until <= i.at, true) AND b.head IS NOT DISTINCT FROM i.seen
-               FOR NO KEY UPDATE OF t SKIP LOCKED),
+               CROSS JOIN LATERAL (
+                 SELECT t.no AS chat, b.no AS branch, b.own AS before
+                 FROM #chat t JOIN #branch b ON b.chat = t.no AND b.name = i.name
+                 WHERE t.user_id = i.user_id AND t.id = i.chat_id AND coalesce(t.lease_until <= i.at, true)
+                   AND b.head IS NOT DISTINCT FROM i.seen
+                 FOR NO KEY UPDATE OF t SKIP LOCKED) s),
              b AS (
                UPDATE #branch b SET own = l.before + l.added, head = l.head
                FROM l WHERE b.no = l.branch AND b.own = l.before AND b.head IS NOT DISTINCT FROM l.seen

@@ -166,3 +166,22 @@ macro_rules! from_message {
         )
     };
 }
+
+/// How many messages the chain of a branch has, if it still ends with a message, in a chat whose
+/// generation still is the same. No row otherwise.
+macro_rules! still_ends {
+    ($user:literal, $chat:literal, $branch:literal, $message:literal, $generation:literal) => {
+        concat!(
+            "SELECT b.base + b.own AS length FROM #chat c JOIN #branch b ON b.chat = c.no AND b.name = ",
+            $branch,
+            " WHERE c.user_id = ",
+            $user,
+            " AND c.id = ",
+            $chat,
+            " AND (c.no << 32) + c.amended = ",
+            $generation,
+            " AND b.head = ",
+            $message
+        )
+    };
+}
