@@ -15,10 +15,13 @@ use crate::chat::change::ChatChange;
 use crate::chat::fields::{self, VERSIONS};
 use crate::chat::snapshot::{ChatSnapshot, chat_not_found};
 use crate::checksums;
+use crate::connections::Values;
 use crate::connections::shared::{ATTEMPTS, Shared};
 use crate::error::{Fault, Result};
 use crate::fragments::log::{VersionList, WrittenBy};
 use crate::values::unreadable;
+
+const OPERATION: &str = "fragments";
 
 /// The list of fragments, in order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -164,22 +167,37 @@ pub(crate) fn read(value: &Bytes) -> Result<StoredFragment> {
 
 /// Lists the fragments in the order in which they were first put.
 pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
+    let mut get = cmd("HMGET");
+    get.arg(shared.keys.chat(chat)).arg(&["v", "x"]);
     for _ in 0..ATTEMPTS {
-        let snapshot = shared.snapshot("fragments", chat, &[]).await?;
-        let listed = FragmentList::read(snapshot.fragments.as_ref())?;
-        let fields = listed.list.iter().map(|entry| fields::fragment(entry.no)).collect();
-        if let Some(read) = contents(shared, ("fragments", chat), &snapshot, fields).await? {
+        let values: Values = shared.connection.run(&get).await?;
+        let Ok([Some(version), list]) = <[_; 2]>::try_from(values) else {
+            return Err(chat_not_found(OPERATION, chat));
+        };
+        if let Some(read) = of_list(shared, chat, &version, list).await? {
             return Ok(read);
         }
     }
     Err(Fault::Contended)
 }
 
-/// Reads fields with fragments. Returns `None` if the chat was changed since the snapshot.
+/// Reads the fragments of a list. Returns `None` if the chat has another version by now.
+pub(crate) async fn of_list(
+    shared: &Shared,
+    chat: &ChatRef,
+    version: &[u8],
+    list: Option<Vec<u8>>,
+) -> Result<Option<Vec<StoredFragment>>> {
+    let listed = FragmentList::read(list.map(Bytes::from).as_ref())?;
+    let fields = listed.list.iter().map(|entry| fields::fragment(entry.no)).collect();
+    contents(shared, (OPERATION, chat), version, fields).await
+}
+
+/// Reads fields with fragments. Returns `None` if the chat has another version by now.
 async fn contents(
     shared: &Shared,
     (operation, chat): (&'static str, &ChatRef),
-    snapshot: &ChatSnapshot,
+    version: &[u8],
     fields: Vec<String>,
 ) -> Result<Option<Vec<StoredFragment>>> {
     if fields.is_empty() {
@@ -188,11 +206,11 @@ async fn contents(
     // A write in between changes the version.
     let mut get = cmd("HMGET");
     get.arg(shared.keys.chat(chat)).arg("v").arg(fields);
-    let values: Vec<Option<Vec<u8>>> = shared.connection.run(&get).await?;
+    let values: Values = shared.connection.run(&get).await?;
     let mut values = values.into_iter();
     match values.next().flatten() {
         None => return Err(chat_not_found(operation, chat)),
-        Some(version) if version != snapshot.version[..] => return Ok(None),
+        Some(found) if found != version => return Ok(None),
         Some(_) => {}
     }
     let fragment = |value: Option<Vec<u8>>| {

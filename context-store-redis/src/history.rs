@@ -1,6 +1,7 @@
 //! Chats and their messages: writing, reading, branches, checkpoints, lists.
 
 pub(crate) mod append;
+mod branch_read;
 pub(crate) mod branches;
 pub(crate) mod chats;
 pub(crate) mod checkpoints;

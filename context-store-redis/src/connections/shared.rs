@@ -1,8 +1,10 @@
 //! The state that all calls of a store handle share, and the limits of a commit and its attempts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use context_core::Error;
+use context_core::{ChatRef, Error};
+use context_store_kit::BoundedMap;
 use context_store_kit::watch::SharedWatches;
 
 use crate::checksums;
@@ -41,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) server: ServerRating,
     pub(crate) flushes: Flushes,
     pub(crate) watches: SharedWatches<Publications>,
+    pub(crate) first_blocks: FirstBlocks,
     /// The number of this handle of the store, which makes its versions unique.
     handle: u64,
     writes: AtomicU64,
@@ -59,12 +62,31 @@ impl Shared {
         let publications = Publications::new(connection.clone(), &config, &keys);
         let watches = SharedWatches::new(publications);
         let flushes = Flushes::new(config, runs);
-        Self { connection, keys, ttl, server, flushes, watches, handle, writes: AtomicU64::new(0) }
+        let (first_blocks, writes) = (FirstBlocks::default(), AtomicU64::new(0));
+        Self { connection, keys, ttl, server, flushes, watches, first_blocks, handle, writes }
     }
 
     /// Returns a version that no chat ever had.
     pub(crate) fn new_version(&self) -> Vec<u8> {
         let version = format!("{}.{}", self.handle, self.writes.fetch_add(1, Ordering::Relaxed));
         checksums::summed("v", &version)
+    }
+}
+
+/// The chats whose first block of messages was read in vain, as far as this handle has seen: the
+/// window begins behind it, or the branch is on another piece. The next read asks for it only when
+/// it is needed.
+#[derive(Default)]
+pub(crate) struct FirstBlocks(Mutex<BoundedMap<ChatRef, ()>>);
+
+impl FirstBlocks {
+    /// Whether the first block of a chat is likely to be needed.
+    pub(crate) fn are_needed(&self, chat: &ChatRef) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(chat).is_none()
+    }
+
+    /// Remembers that the first block of a chat was not needed.
+    pub(crate) fn skip(&self, chat: &ChatRef) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).learn(chat.clone(), ());
     }
 }

@@ -132,7 +132,7 @@ pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<FragmentLog>
             }
         };
         let fields = list.stored().map(field).collect();
-        let read = contents(shared, (OPERATION, chat), &snapshot, fields).await?;
+        let read = contents(shared, (OPERATION, chat), &snapshot.version, fields).await?;
         let Some(mut read) = read.map(Vec::into_iter) else { continue };
         let version = |VersionEntry { number, no, id, stored, at, message }| {
             let version = if stored {

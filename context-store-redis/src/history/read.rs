@@ -1,22 +1,20 @@
-//! Reading a chain with one script, whatever the window. A window by tokens is read repeatedly
-//! until it is large enough. An engine that asks for news, and there are none, needs no script.
+//! Reading a chain. A script reads every window of every branch, and decides all errors. The most
+//! common reads need only [plain commands](crate::history::branch_read). A window by tokens is read
+//! repeatedly until it is large enough.
 
 use context_core::store::{ChainEnd, Window};
-use context_core::{Chain, ChatRef, Error, MessageId};
-use context_store_kit::pack;
-use context_store_kit::pack::PackedRun;
+use context_core::{BranchName, Chain, ChatRef, Error};
 use redis::{Value, cmd};
 
-use crate::chat::fields::{self, Generation, Tip};
+use crate::chat::fields::{self, Generation};
 use crate::chat::snapshot::chat_not_found;
-use crate::chat::tree::FIRST_PIECE;
 use crate::connections::Values;
 use crate::connections::shared::Shared;
 use crate::error::Result;
-use crate::history::runs::{MISSING, packed};
+use crate::history::branch_read::{self, BranchRead};
+use crate::history::runs::{MISSING, RunPart, chain_of};
 use crate::scripts::CHAIN;
 use crate::scripts::reply::Reply;
-use crate::values::Numbers;
 
 const OPERATION: &str = "chain";
 
@@ -31,43 +29,52 @@ pub(crate) async fn chain(
     end: &ChainEnd,
     window: &Window,
 ) -> Result<Chain> {
-    match window {
-        Window::Tokens(budget) => by_tokens(shared, chat, end, *budget).await,
-        Window::After { message, generation } => {
-            match nothing_after(shared, chat, end, message, *generation).await? {
-                Some(nothing) => Ok(nothing),
-                None => window_of(shared, chat, end, window).await,
-            }
+    let read = match (end, window) {
+        (ChainEnd::Branch(name), window) if branch_read::reads(window) => {
+            plain(shared, chat, name, window).await?
         }
-        Window::Whole | Window::Last(_) | Window::Boundary => {
-            window_of(shared, chat, end, window).await
-        }
+        _ => None,
+    };
+    match read {
+        Some(chain) => Ok(chain),
+        None => by_script(shared, chat, end, window).await,
     }
 }
 
-/// Returns the empty chain after the message that still is the end of a branch, in one command,
-/// which keeps the server for a quarter of the time of the script. Returns `None` if there may be
-/// something else to return, or if the branch is not the one that the chat began with.
-async fn nothing_after(
+/// Returns the window of a chain, and decides every error.
+pub(crate) async fn by_script(
     shared: &Shared,
     chat: &ChatRef,
     end: &ChainEnd,
-    message: &MessageId,
-    generation: u64,
-) -> Result<Option<Chain>> {
-    let ChainEnd::Branch(name) = end else { return Ok(None) };
-    let mut get = cmd("HMGET");
-    get.arg(shared.keys.chat(chat)).arg("o");
-    get.arg(fields::branch(name.as_str())).arg(fields::piece(FIRST_PIECE));
-    let found: Values = shared.connection.run(&get).await?;
-    let [Some(found), Some(tip), Some(piece)] = &found[..] else { return Ok(None) };
-    let (found, tip) = (Generation::read(found)?.shown(), Tip::read(tip)?);
-    let is_end = tip.piece == FIRST_PIECE && tip.head.as_ref() == Some(message);
-    if found != generation || !is_end {
-        return Ok(None);
+    window: &Window,
+) -> Result<Chain> {
+    match window {
+        Window::Tokens(budget) => by_tokens(shared, chat, end, *budget).await,
+        _ => window_of(shared, chat, end, window).await,
     }
-    let before = Numbers::of(piece).number()?;
-    Ok(Some(Chain::from_nodes(before + tip.own, []).with_generation(found)))
+}
+
+/// Reads a window with plain commands. Returns `None` if the script must read it.
+async fn plain(
+    shared: &Shared,
+    chat: &ChatRef,
+    branch: &BranchName,
+    window: &Window,
+) -> Result<Option<Chain>> {
+    let mut get = cmd("HMGET");
+    get.arg(shared.keys.chat(chat));
+    branch_read::ask(shared, chat, &mut get, branch, window);
+    let values: Values = shared.connection.run(&get).await?;
+    let is_there = matches!(values.first(), Some(Some(_)));
+    match BranchRead::of(values, window) {
+        Some(read) => read.chain(shared, chat).await,
+        None => {
+            if is_there {
+                shared.first_blocks.skip(chat);
+            }
+            Ok(None)
+        }
+    }
 }
 
 /// Reads a window by tokens. Each request is a read of its own that sees one consistent state. Only
@@ -119,23 +126,10 @@ async fn window_of(
     }
     let generation = Generation::read(&reply.bytes()?)?;
     let skipped = reply.number()?;
-    let (mut runs, mut expected) = (Vec::new(), 0);
+    let mut parts = Vec::new();
     while !reply.is_empty() {
-        let (leave, take) = (length(reply.number()?)?, length(reply.number()?)?);
-        let mut bytes = packed(&reply.bytes()?)?;
-        if leave > 0 {
-            bytes = pack::split_at(&bytes, leave)?.1;
-        }
-        expected += take;
-        runs.push(PackedRun { bytes, take, is_whole: false });
+        let (leave, take) = (reply.number()?, reply.number()?);
+        parts.push(RunPart { run: reply.bytes()?, leave, take });
     }
-    let chain = context_store_kit::pack::chain(skipped, runs)?.with_generation(generation.shown());
-    if chain.len() != expected {
-        return Err(MISSING);
-    }
-    Ok(chain)
-}
-
-fn length(number: u64) -> Result<usize> {
-    usize::try_from(number).map_err(|_| MISSING)
+    Ok(chain_of(skipped, parts)?.with_generation(generation.shown()))
 }

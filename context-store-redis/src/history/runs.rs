@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{ChatRef, Node};
-use context_store_kit::pack;
+use context_core::{Chain, ChatRef, Node};
+use context_store_kit::pack::{self, PackedRun};
 use redis::Value;
 
 use crate::chat::fields::{BLOCK, Position, RUN_BYTES};
@@ -43,6 +43,33 @@ pub(crate) fn unpack(run: &Bytes) -> Result<Vec<Arc<Node>>> {
         return Err(Fault::Corrupt("a run does not hold as many messages as it states", None));
     }
     Ok(nodes)
+}
+
+/// A run, the number of its messages to leave out, and the number of those to take after them.
+pub(crate) struct RunPart {
+    pub(crate) run: Bytes,
+    pub(crate) leave: u64,
+    pub(crate) take: u64,
+}
+
+/// Returns the chain of these parts, behind `skipped` other messages.
+pub(crate) fn chain_of(skipped: u64, parts: Vec<RunPart>) -> Result<Chain> {
+    let (mut runs, mut expected) = (Vec::with_capacity(parts.len()), 0);
+    for RunPart { run, leave, take } in parts {
+        let (leave, take) = (length(leave)?, length(take)?);
+        let mut bytes = packed(&run)?;
+        if leave > 0 {
+            bytes = pack::split_at(&bytes, leave)?.1;
+        }
+        expected += take;
+        runs.push(PackedRun { bytes, take, is_whole: false });
+    }
+    let chain = pack::chain(skipped, runs)?;
+    if chain.len() == expected { Ok(chain) } else { Err(MISSING) }
+}
+
+fn length(number: u64) -> Result<usize> {
+    usize::try_from(number).map_err(|_| MISSING)
 }
 
 /// Returns the run of these messages, at most a block.

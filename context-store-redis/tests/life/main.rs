@@ -17,6 +17,7 @@ mod memories;
 mod memories_random;
 mod names;
 mod open;
+mod plain_reads;
 mod read_only;
 mod round_trips;
 mod rounds;
