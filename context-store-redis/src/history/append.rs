@@ -10,15 +10,12 @@ use context_core::store::{Commit, Committed};
 use context_store_kit::{PlainAppend, pack, plain_append};
 use redis::Value;
 
-use crate::chat::fields::RUN_BYTES;
+use crate::chat::fields::{BLOCK, RUN_BYTES};
 use crate::chat::snapshot::chat_not_found;
 use crate::connections::shared::Shared;
 use crate::error::Result;
 use crate::scripts::APPEND;
 use crate::values::{self, unreadable};
-
-/// The number of messages of a small block, as in the scripts.
-const SMALL_BLOCK: u8 = 16;
 
 /// Writes a commit that only appends messages to a branch with the expected head, or to one that
 /// has moved on from there if the commit is a graft. Returns `None` for any other commit.
@@ -60,9 +57,9 @@ pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Co
 }
 
 /// Returns the messages as a run, if the script can store them as one without looking into it: less
-/// than a small block, so that a run of few bytes is what others are merged into.
+/// than a block, and of one message if it is large.
 fn one_run(nodes: &[Arc<Node>]) -> Option<Vec<u8>> {
-    let count = u8::try_from(nodes.len()).ok().filter(|count| *count < SMALL_BLOCK)?;
+    let count = u8::try_from(nodes.len()).ok().filter(|count| u64::from(*count) < BLOCK)?;
     let mut run = vec![count];
     nodes.iter().for_each(|node| pack::pack(node, &mut run));
     (nodes.len() == 1 || run.len() <= RUN_BYTES).then_some(run)

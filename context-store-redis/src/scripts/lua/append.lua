@@ -39,6 +39,6 @@ local added = place(sets, ARGV[1], no, own, FIRST, nodes)
 sets[#sets + 1] = 'a'
 sets[#sets + 1] = summed('a', string.format('%.0f %.0f %s', messages + nodes, bytes + added, updated))
 each('HSET', sets)
-if math.floor(after / SMALL) > math.floor(own / SMALL) then merge_after(no, own, after) end
+merge_after(no, own, after)
 if ARGV[4] ~= '0' then redis.call('PEXPIRE', key, ARGV[4]) end
 return moved and head or 1

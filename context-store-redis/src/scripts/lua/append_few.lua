@@ -27,7 +27,7 @@ if few > 0 then
     local no, own, head = string.match(found[2], '^(%d+) (%d+) (.*)$')
     local moved = head ~= args[2]
     if moved and args[5] == '0' then return 2 end
-    if not moved and own % 16 + few < 16 then
+    if not moved and own % 64 + few < 64 then
         local messages, bytes, updated = string.match(counts, '^(%d+) (%d+) (%d+)$')
         if args[3] > updated then updated = args[3] end
         local run, last = args[7 + few], args[6 + few]

@@ -49,11 +49,7 @@ end
 local out = {3, found[1], skipped}
 for i = #pieces, 1, -1 do
     local piece, from, last = pieces[i][1], pieces[i][2], pieces[i][3]
-    local pos = block_of(from, BLOCK)
-    while from <= last and pos <= last do
-        local run = redis.call('HGET', key, 'n' .. piece .. ':' .. pos)
-        if not run then return {2} end
-        local count = string.byte(run)
+    local all = from > last or each_run(piece, from, last, function(pos, run, count)
         if pos + count > from then
             local leave = math.max(0, from - pos)
             local n = #out
@@ -61,7 +57,7 @@ for i = #pieces, 1, -1 do
             out[n + 2] = math.min(count, last - pos + 1) - leave
             out[n + 3] = run
         end
-        pos = pos + count
-    end
+    end)
+    if not all then return {2} end
 end
 return out

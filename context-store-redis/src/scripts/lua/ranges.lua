@@ -5,18 +5,14 @@ if redis.call('HGET', key, 'v') ~= ARGV[1] then return {0} end
 local out = {1}
 for i = 2, #ARGV, 3 do
     local no, first, last = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
-    local pos = block_of(first, BLOCK)
-    while pos <= last do
-        local run = redis.call('HGET', key, 'n' .. no .. ':' .. pos)
-        if not run then return {2} end
-        local count = string.byte(run)
+    local all = each_run(no, first, last, function(pos, run, count)
         if pos + count > first then
             local n = #out
             out[n + 1] = no
             out[n + 2] = pos
             out[n + 3] = run
         end
-        pos = pos + count
-    end
+    end)
+    if not all then return {2} end
 end
 return out

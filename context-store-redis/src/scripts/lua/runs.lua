@@ -1,6 +1,6 @@
 -- Functions of the layout of runs. KEYS[1] is the hash of the chat.
 local key = KEYS[1]
-local BLOCK, SMALL, RUN_BYTES, ARGS = 64, 16, 262144, 4000
+local BLOCK, RUN_BYTES, ARGS = 64, 262144, 4000
 
 -- Returns the first message of the block that holds this one.
 local function block_of(pos, block)
@@ -19,31 +19,56 @@ local function each(command, list)
     end
 end
 
--- Merges the runs from `first` to `last`, as long as a merged run is not too large.
-local function merge(no, first, last)
-    local sets, dels = {}, {}
-    local fields, parts, count, bytes = {}, {}, 0, 0
-    local function close()
-        if #fields > 1 then
-            sets[#sets + 1] = fields[1]
-            sets[#sets + 1] = string.char(count) .. table.concat(parts)
-            for i = 2, #fields do dels[#dels + 1] = fields[i] end
-        end
-        fields, parts, count, bytes = {}, {}, 0, 0
-    end
-    local from, names = block_of(first, BLOCK), {}
-    for pos = from, last do names[#names + 1] = 'n' .. no .. ':' .. pos end
-    local runs, pos = redis.call('HMGET', key, unpack(names)), from
+-- Calls a function with position, run and length of each run that holds messages of a piece from
+-- the block of `from` to `last`. Returns false if one is missing.
+local function each_run(no, from, last, use)
+    local prefix, pos = 'n' .. no .. ':', block_of(from, BLOCK)
     while pos <= last do
-        local field, run = names[pos - from + 1], runs[pos - from + 1]
-        if not run then return end
-        if pos >= first then
-            if bytes + #run > RUN_BYTES then close() end
-            fields[#fields + 1] = field
-            parts[#parts + 1] = string.sub(run, 2)
-            count = count + string.byte(run)
-            bytes = bytes + #run
+        local stop = math.min(last, block_of(pos, BLOCK) + BLOCK - 1)
+        local at, runs = pos, {redis.call('HGET', key, prefix .. pos)}
+        while pos <= stop do
+            local run = runs[pos - at + 1]
+            local count = run and string.byte(run) or 0
+            if count == 0 then return false end
+            use(pos, run, count)
+            pos = pos + count
+            if #runs == 1 and pos <= stop then
+                -- A block that is not full, or one of large messages.
+                local names = {}
+                for i = pos, stop do names[#names + 1] = prefix .. i end
+                at, runs = pos, redis.call('HMGET', key, unpack(names))
+            end
         end
+    end
+    return true
+end
+
+-- Merges the runs of a block of a piece, as far as a merged run is not too large.
+local function merge(no, first)
+    local names, sets, dels = {}, {}, {}
+    for i = 1, BLOCK do names[i] = 'n' .. no .. ':' .. (first + i - 1) end
+    local runs = redis.call('HMGET', key, unpack(names))
+    local field, parts, count, bytes = nil, {}, 0, 0
+    local function close()
+        if #parts > 2 then
+            parts[1] = string.char(count)
+            sets[#sets + 1] = field
+            sets[#sets + 1] = table.concat(parts)
+        end
+    end
+    local pos = 1
+    while pos <= BLOCK do
+        local run = runs[pos]
+        if not run then return end
+        if not field or bytes + #run > RUN_BYTES then
+            close()
+            field, parts, count, bytes = names[pos], {''}, 0, 0
+        else
+            dels[#dels + 1] = names[pos]
+        end
+        parts[#parts + 1] = string.sub(run, 2)
+        count = count + string.byte(run)
+        bytes = bytes + #run
         pos = pos + string.byte(run)
     end
     close()
@@ -51,14 +76,9 @@ local function merge(no, first, last)
     each('HDEL', dels)
 end
 
--- Merges the block that a piece has filled by growing from `before` to `after` messages.
+-- Merges the block that a piece has filled by growing from `before` to `after` messages. A block
+-- that is written at once is already one run.
 local function merge_after(no, before, after)
-    for _, block in ipairs({BLOCK, SMALL}) do
-        local first = block_of(before + 1, block)
-        if after >= first + block - 1 then
-            -- A block that is written at once is already one run.
-            if before >= first then merge(no, first, first + block - 1) end
-            return
-        end
-    end
+    local first = block_of(before + 1, BLOCK)
+    if after >= first + BLOCK - 1 and before >= first then merge(no, first) end
 end
