@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) server: ServerRating,
     pub(crate) flushes: Flushes,
     pub(crate) watches: SharedWatches<Publications>,
-    pub(crate) first_blocks: FirstBlocks,
+    pub(crate) blocks: KnownBlocks,
     /// The number of this handle of the store, which makes its versions unique.
     handle: u64,
     writes: AtomicU64,
@@ -62,8 +62,8 @@ impl Shared {
         let publications = Publications::new(connection.clone(), &config, &keys);
         let watches = SharedWatches::new(publications);
         let flushes = Flushes::new(config, runs);
-        let (first_blocks, writes) = (FirstBlocks::default(), AtomicU64::new(0));
-        Self { connection, keys, ttl, server, flushes, watches, first_blocks, handle, writes }
+        let (blocks, writes) = (KnownBlocks::default(), AtomicU64::new(0));
+        Self { connection, keys, ttl, server, flushes, watches, blocks, handle, writes }
     }
 
     /// Returns a version that no chat ever had.
@@ -73,20 +73,35 @@ impl Shared {
     }
 }
 
-/// The chats whose first block of messages was read in vain, as far as this handle has seen: the
-/// window begins behind it, or the branch is on another piece. The next read asks for it only when
-/// it is needed.
-#[derive(Default)]
-pub(crate) struct FirstBlocks(Mutex<BoundedMap<ChatRef, ()>>);
+/// The first and the last block of messages that were last read of a chat, by the positions at which
+/// they begin. A guess at what the next read needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockRange {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
 
-impl FirstBlocks {
-    /// Whether the first block of a chat is likely to be needed.
-    pub(crate) fn are_needed(&self, chat: &ChatRef) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(chat).is_none()
+impl BlockRange {
+    /// The first block, which is all that a short chat has.
+    const SHORT: Self = Self { first: 1, last: 1 };
+    /// No block: the script reads the chat.
+    pub(crate) const NONE: Self = Self { first: 1, last: 0 };
+}
+
+/// What this handle has read of chats that are not short.
+#[derive(Default)]
+pub(crate) struct KnownBlocks(Mutex<BoundedMap<ChatRef, BlockRange>>);
+
+impl KnownBlocks {
+    pub(crate) fn of(&self, chat: &ChatRef) -> BlockRange {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(chat).copied().unwrap_or(BlockRange::SHORT)
     }
 
-    /// Remembers that the first block of a chat was not needed.
-    pub(crate) fn skip(&self, chat: &ChatRef) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).learn(chat.clone(), ());
+    pub(crate) fn learn(&self, chat: &ChatRef, blocks: BlockRange) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.get(chat).unwrap_or(&BlockRange::SHORT) != &blocks {
+            known.learn(chat.clone(), blocks);
+        }
     }
 }

@@ -18,7 +18,7 @@ use redis::{Cmd, cmd};
 use crate::chat::fields::{self, BLOCK, Generation, Position, Tip};
 use crate::chat::tree::FIRST_PIECE;
 use crate::connections::Values;
-use crate::connections::shared::Shared;
+use crate::connections::shared::{BlockRange, Shared};
 use crate::error::Result;
 use crate::history::runs::{RunPart, chain_of};
 use crate::values::Numbers;
@@ -26,12 +26,37 @@ use crate::values::Numbers;
 /// The maximum number of messages of a branch that is read without the script.
 const MAX_MESSAGES: u64 = 1 << 20;
 
-/// The names that the runs of the first block can have. Asking for all of them takes the server two
-/// microseconds more than asking for those that exist, and a second command three to six.
-static FIRST_BLOCK: LazyLock<Vec<String>> = LazyLock::new(|| (1..=BLOCK).map(run).collect());
+/// The names of the first runs, so that they are not written for each read.
+static FIRST_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| (1..=1024).map(name).collect());
 
-fn run(pos: u64) -> String {
+fn name(pos: u64) -> String {
     fields::run(Position { piece: FIRST_PIECE, pos })
+}
+
+/// Adds the runs at these positions to a command.
+fn ask_runs(get: &mut Cmd, positions: &[u64]) {
+    for &pos in positions {
+        let known = usize::try_from(pos - 1).ok().and_then(|nth| FIRST_NAMES.get(nth));
+        match known {
+            Some(name) => get.arg(name),
+            None => get.arg(name(pos)),
+        };
+    }
+}
+
+/// Returns the positions that runs from one block to the end can have: the starts of full blocks,
+/// and all of the last block.
+fn positions(first: u64, end: u64) -> Vec<u64> {
+    let (mut all, mut pos) = (Vec::new(), first);
+    while pos <= end {
+        if pos + BLOCK <= end + 1 {
+            all.push(pos)
+        } else {
+            all.extend(pos..=end)
+        }
+        pos += BLOCK;
+    }
+    all
 }
 
 /// A window of a branch on the first piece of its chat, as it was at one moment.
@@ -42,8 +67,10 @@ pub(crate) struct BranchRead {
     own: u64,
     /// The first position of the window. Behind the end if the window is empty.
     start: u64,
-    /// The first position that was not asked for.
-    next: u64,
+    /// Whether the window begins where the next one probably does.
+    is_usual: bool,
+    /// The positions that were asked for, in order.
+    asked: Vec<u64>,
     runs: BTreeMap<u64, Bytes>,
 }
 
@@ -53,30 +80,37 @@ pub(crate) fn reads(window: &Window) -> bool {
 }
 
 /// Adds the fields of a branch to a command: the version, what every window needs, what this one
-/// needs, and the runs of the first block if the window may need them.
+/// needs, and the runs that it probably needs. Returns their positions.
+///
+/// Without knowledge these are all positions of the first block. Those that do not exist take the
+/// server two microseconds, a second command three to six.
 pub(crate) fn ask(
     shared: &Shared,
     chat: &ChatRef,
     get: &mut Cmd,
     branch: &BranchName,
     window: &Window,
-) {
+) -> Vec<u64> {
     get.arg("v").arg("o").arg(fields::branch(branch.as_str())).arg(fields::piece(FIRST_PIECE));
-    let first_block = match window {
-        Window::Whole => true,
+    let BlockRange { first, last } = shared.blocks.of(chat);
+    let first = match window {
+        Window::Whole => 1,
         Window::Boundary => {
             get.arg(fields::boundaries(FIRST_PIECE));
-            true
+            first
         }
         Window::After { message, .. } => {
             get.arg(fields::id(message));
-            false
+            return Vec::new();
         }
-        Window::Last(_) | Window::Tokens(_) => false,
+        Window::Last(_) | Window::Tokens(_) => return Vec::new(),
     };
-    if first_block && shared.first_blocks.are_needed(chat) {
-        get.arg(&*FIRST_BLOCK);
+    let mut asked = positions(first, last.saturating_sub(1));
+    if last > 0 {
+        asked.extend(last..last + BLOCK);
     }
+    ask_runs(get, &asked);
+    asked
 }
 
 impl BranchRead {
@@ -85,6 +119,7 @@ impl BranchRead {
     pub(crate) fn of(
         values: impl IntoIterator<Item = Option<Vec<u8>>>,
         window: &Window,
+        asked: Vec<u64>,
     ) -> Option<Self> {
         let mut values = values.into_iter();
         let version = values.next()??;
@@ -107,14 +142,10 @@ impl BranchRead {
             }
             Window::Last(_) | Window::Tokens(_) => return None,
         };
-        let (mut runs, mut next) = (BTreeMap::new(), 1);
-        for value in values {
-            if let Some(value) = value {
-                runs.insert(next, value.into());
-            }
-            next += 1;
-        }
-        Some(Self { version, generation, own, start, next, runs })
+        let found = asked.iter().zip(values).filter_map(|(pos, run)| Some((*pos, run?.into())));
+        let runs = found.collect();
+        let is_usual = *window == Window::Boundary;
+        Some(Self { version, generation, own, start, is_usual, asked, runs })
     }
 
     /// Returns the window. Returns `None` if the script must read it.
@@ -123,10 +154,10 @@ impl BranchRead {
             let nothing = Chain::from_nodes(self.own, []);
             return Ok(Some(nothing.with_generation(self.generation)));
         }
-        if self.next > 1 && self.start > self.next {
-            shared.first_blocks.skip(chat);
-        }
-        let mut missing = self.names();
+        let first = if self.is_usual { block(self.start) } else { shared.blocks.of(chat).first };
+        shared.blocks.learn(chat, BlockRange { first, last: block(self.own) });
+        let mut missing = positions(block(self.start), self.own);
+        missing.retain(|pos| self.asked.binary_search(pos).is_err());
         // Full blocks of large messages have several runs, which the third command reads.
         for _ in 0..2 {
             if !self.read(shared, chat, &missing).await? {
@@ -142,35 +173,19 @@ impl BranchRead {
         Ok(None)
     }
 
-    /// Returns the positions to ask for: the starts of full blocks, and all of the last block.
-    fn names(&self) -> Vec<u64> {
-        let mut names = Vec::new();
-        let mut pos = block(self.start).max(self.next);
-        while pos <= self.own {
-            let end = pos + BLOCK - 1;
-            if end <= self.own {
-                names.push(pos);
-            } else {
-                names.extend(pos..=self.own);
-            }
-            pos += BLOCK;
-        }
-        names
-    }
-
     /// Reads runs by position. Returns whether the chat still has its version.
-    async fn read(&mut self, shared: &Shared, chat: &ChatRef, names: &[u64]) -> Result<bool> {
-        if names.is_empty() {
+    async fn read(&mut self, shared: &Shared, chat: &ChatRef, positions: &[u64]) -> Result<bool> {
+        if positions.is_empty() {
             return Ok(true);
         }
         let mut get = cmd("HMGET");
         get.arg(shared.keys.chat(chat)).arg("v");
-        names.iter().for_each(|pos| _ = get.arg(run(*pos)));
+        ask_runs(&mut get, positions);
         let mut values = shared.connection.run::<Values>(&get).await?.into_iter();
         if values.next().flatten().as_ref() != Some(&self.version) {
             return Ok(false);
         }
-        let found = names.iter().zip(values).filter_map(|(pos, run)| Some((*pos, run?.into())));
+        let found = positions.iter().zip(values).filter_map(|(pos, run)| Some((*pos, run?.into())));
         self.runs.extend(found);
         Ok(true)
     }

@@ -7,7 +7,7 @@ use futures_util::future::join;
 use redis::cmd;
 
 use crate::connections::Values;
-use crate::connections::shared::Shared;
+use crate::connections::shared::{BlockRange, Shared};
 use crate::error::Result;
 use crate::fragments;
 use crate::history::branch_read::{self, BranchRead};
@@ -26,7 +26,7 @@ pub(crate) async fn open(
     let guess = branch.cloned().unwrap_or_else(|| USUAL.into());
     let mut get = cmd("HMGET");
     get.arg(shared.keys.chat(chat)).arg(&SUMMARY).arg("x");
-    branch_read::ask(shared, chat, &mut get, &guess, window);
+    let asked = branch_read::ask(shared, chat, &mut get, &guess, window);
     let state = shared.connection.run::<Values>(&get);
     // A window that only the script reads is read at the same time.
     let (values, other) = if branch_read::reads(window) {
@@ -43,9 +43,9 @@ pub(crate) async fn open(
     let values: Values = values.collect();
     let version = values.first().cloned().flatten();
     let is_guess = branch.is_some() || found.active == guess;
-    let read = BranchRead::of(values, window).filter(|_| is_guess);
+    let read = BranchRead::of(values, window, asked).filter(|_| is_guess);
     if read.is_none() && branch_read::reads(window) {
-        shared.first_blocks.skip(chat);
+        shared.blocks.learn(chat, BlockRange::NONE);
     }
     let fragments = async {
         if let Some(version) = version

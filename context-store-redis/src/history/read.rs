@@ -9,7 +9,7 @@ use redis::{Value, cmd};
 use crate::chat::fields::{self, Generation};
 use crate::chat::snapshot::chat_not_found;
 use crate::connections::Values;
-use crate::connections::shared::Shared;
+use crate::connections::shared::{BlockRange, Shared};
 use crate::error::Result;
 use crate::history::branch_read::{self, BranchRead};
 use crate::history::runs::{MISSING, RunPart, chain_of};
@@ -63,14 +63,14 @@ async fn plain(
 ) -> Result<Option<Chain>> {
     let mut get = cmd("HMGET");
     get.arg(shared.keys.chat(chat));
-    branch_read::ask(shared, chat, &mut get, branch, window);
+    let asked = branch_read::ask(shared, chat, &mut get, branch, window);
     let values: Values = shared.connection.run(&get).await?;
     let is_there = matches!(values.first(), Some(Some(_)));
-    match BranchRead::of(values, window) {
+    match BranchRead::of(values, window, asked) {
         Some(read) => read.chain(shared, chat).await,
         None => {
             if is_there {
-                shared.first_blocks.skip(chat);
+                shared.blocks.learn(chat, BlockRange::NONE);
             }
             Ok(None)
         }
