@@ -73,8 +73,8 @@ impl Shared {
     }
 }
 
-/// The first and the last block of messages that were last read of a chat, by the positions at which
-/// they begin. A guess at what the next read needs.
+/// The first and the last block of messages that were last read of a chat, by their first positions.
+/// A guess at what the next read needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockRange {
     pub(crate) first: u64,

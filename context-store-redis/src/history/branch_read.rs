@@ -1,11 +1,12 @@
 //! Reading a branch with plain commands, which keep the server for a fraction of the time of a
 //! script that copies every run.
 //!
-//! One command returns what the branch needs, at one moment. Messages behind the first block are
-//! read by a second command, which is accepted only if the structure of the chat has the same
-//! version: then only appends can have come in between. They never change a block that is full, and
-//! all names that a run of the last block can have are in one command. Only branches that begin at
-//! the root are read, and everything that is missing or damaged is left to the script.
+//! One command returns the state of the branch and the runs that are probably needed: those of the
+//! first block, or of the blocks that this handle read before. What it did not ask for is read by a
+//! second command, which is accepted only if the structure of the chat has the same version. Then
+//! only appends can have come in between, which change no message and only join runs of the last
+//! block. Only branches that begin at the root are read, and everything that is missing or damaged
+//! is left to the script.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
