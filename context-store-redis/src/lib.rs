@@ -24,8 +24,8 @@
 //!   whole, so a chat is never partly present. If a run of messages is missing nevertheless,
 //!   reading returns [`Corrupt`](context_core::ErrorKind::Corrupt), never a shorter chain.
 //! * **A read sees one state of the chat**: it is one command or script, or several reads whose
-//!   versions are compared. A load, or an opened chat without fragments, is one plain command, or up
-//!   to three if it is long and this handle has not read it before.
+//!   versions are compared. A load, or an opened chat without fragments, is one plain command, or
+//!   up to three if it is long and this handle has not read it before.
 //! * **Durability** depends on the settings of the server, and
 //!   [`Store::info`](context_core::Store::info) reports it. With `appendfsync always` commits
 //!   survive a loss of power. With another append-only file they survive a crash. Without one they

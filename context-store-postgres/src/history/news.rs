@@ -1,8 +1,7 @@
 //! The look for messages after those that an engine has, when there mostly are none.
 //!
-//! A look compares the end of the branch, which is a third of the server's work for a read. Only a
-//! look that finds another end reads the chain, in a second round trip. While no connection is idle,
-//! looks of several chats are one statement.
+//! A look compares the end of the branch. Only a look that finds another end reads the chain, in a
+//! second round trip. While no connection is idle, looks of several chats are one statement.
 
 use context_core::store::{ChainEnd, Window};
 use context_core::{BranchName, Chain, ChatRef, MessageId};

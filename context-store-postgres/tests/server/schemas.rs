@@ -191,3 +191,34 @@ async fn it_says_what_the_server_promises() {
     assert_eq!(info.warning.is_none(), info.durability == Durability::PowerLoss);
     fixture.drop().await;
 }
+
+/// A commit with 4 MB of waiting words to move took seconds. The limit is one of each index,
+/// whether the schema is new or upgraded, and divided or not.
+#[tokio::test]
+async fn few_words_wait_in_an_index() {
+    for partitions in [1, 4] {
+        let Some(fixture) = StoreFixture::new() else { return };
+        let config = || fixture.config().partitions(partitions);
+        let mut connection = fixture.connection().await;
+        let limits = format!(
+            "DO $$ BEGIN ASSERT (SELECT count(*) FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
+               JOIN pg_am a ON a.oid = c.relam AND a.amname = 'gin'
+               WHERE i.indrelid::regclass::text LIKE '%words%' AND c.relkind = 'i'
+                 AND c.relnamespace = '@store'::regnamespace
+                 AND c.reloptions = ARRAY['gin_pending_list_limit=256']) = {partitions}; END $$"
+        );
+        PostgresStore::open(config()).await.unwrap().close().await.unwrap();
+        fixture.run(&mut connection, &limits).await;
+        let older = "DO $$ DECLARE part regclass; BEGIN
+              FOR part IN SELECT oid FROM pg_class WHERE reloptions = ARRAY['gin_pending_list_limit=256']
+                  AND relkind = 'i' AND relnamespace = '@store'::regnamespace LOOP
+                EXECUTE format('ALTER INDEX %s RESET (gin_pending_list_limit)', part);
+              END LOOP;
+            END $$;
+            DELETE FROM @store.context_migrations WHERE version = 18";
+        fixture.run(&mut connection, older).await;
+        PostgresStore::open(config()).await.unwrap().close().await.unwrap();
+        fixture.run(&mut connection, &limits).await;
+        fixture.drop().await;
+    }
+}

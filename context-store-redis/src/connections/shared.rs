@@ -73,7 +73,8 @@ impl Shared {
     }
 }
 
-/// The first and the last block of messages that were last read of a chat, by their first positions.
+/// The first and the last block of messages that were last read of a chat, by their first
+/// positions.
 /// A guess at what the next read needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockRange {
