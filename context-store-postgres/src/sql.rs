@@ -244,8 +244,8 @@ statements! {
     APPEND_GROUP_WORDS_FLUSHED = flushed!(append_group!(words_of_group!()));
     APPEND_GROUP_UNFLUSHED = unflushed!(append_group!(""));
     APPEND_GROUP_WORDS_UNFLUSHED = unflushed!(append_group!(words_of_group!()));
-    /// How many messages the chain of a branch has, if it still ends with message $4, in a chat
-    /// whose generation still is $5.
+    /// Returns the number of messages of a branch's chain, if it still ends with message $4, in a
+    /// chat whose generation still is $5.
     STILL_ENDS_ONE = still_ends!("$1", "$2", "$3", "$4", "$5");
     /// The same for several branches. Each is looked up in a subquery of its own, as in the append
     /// to several.

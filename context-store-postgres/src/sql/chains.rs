@@ -167,8 +167,8 @@ macro_rules! from_message {
     };
 }
 
-/// How many messages the chain of a branch has, if it still ends with a message, in a chat whose
-/// generation still is the same. No row otherwise.
+/// Returns the number of messages of a branch's chain, if it still ends with a message, in a chat
+/// whose generation still is the same. No row otherwise.
 macro_rules! still_ends {
     ($user:literal, $chat:literal, $branch:literal, $message:literal, $generation:literal) => {
         concat!(

@@ -89,7 +89,7 @@ impl BlockRange {
     pub(crate) const NONE: Self = Self { first: 1, last: 0 };
 }
 
-/// What this handle has read of chats that are not short.
+/// The blocks that this handle has last read of chats that are not short.
 #[derive(Default)]
 pub(crate) struct KnownBlocks(Mutex<BoundedMap<ChatRef, BlockRange>>);
 
