@@ -31,5 +31,6 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+mod continued;
 pub mod generate;
 pub mod interactions;

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use context_core::message::{Media, MediaSource, is_blank};
+use context_core::message::{Media, MediaSource};
 
 use context_codec_kit::wire::{MediaFault, OPENAI_MEDIA, is_web_url, lost_media, media_kind};
 use context_core::model::{MediaKind, Unanswered};
-use context_core::{Metadata, Part};
+use context_core::{JsonString, Metadata, Part};
 use serde::{Serialize, Serializer};
 
 /// The text of a failed call's result that has no text of its own.
@@ -17,10 +17,10 @@ const NOTHING_SHOWN: &str = "(no content that can be shown here)";
 /// A part of a content that is written.
 pub(crate) trait PartOut<'a>: Sized {
     /// Creates a part from a text.
-    fn of_text(text: Cow<'a, str>) -> Self;
+    fn of_text(text: Cow<'a, JsonString>) -> Self;
 
     /// Returns the part's text, if it is a text.
-    fn text(&mut self) -> Option<&mut Cow<'a, str>>;
+    fn text(&mut self) -> Option<&mut Cow<'a, JsonString>>;
 
     /// Returns whether the part has only its text, so that text can be appended to it.
     fn is_plain(&self) -> bool;
@@ -30,9 +30,11 @@ pub(crate) trait PartOut<'a>: Sized {
 pub(crate) fn mark_failed<'a, P: PartOut<'a>>(parts: &mut Vec<P>) {
     match parts.iter_mut().find_map(P::text) {
         Some(text) if states_failure(text) => {}
-        Some(text) if is_blank(text) => *text = FAILED.into(),
-        Some(text) => text.to_mut().insert_str(0, "Error: "),
-        None => parts.insert(0, P::of_text(FAILED.into())),
+        Some(text) if text.is_blank() => *text = Cow::Owned(FAILED.into()),
+        Some(text) => {
+            *text = Cow::Owned(JsonString::concat([&JsonString::from("Error: "), &**text]))
+        }
+        None => parts.insert(0, P::of_text(Cow::Owned(FAILED.into()))),
     }
 }
 
@@ -51,7 +53,7 @@ pub(crate) fn note_omitted<'a, P: PartOut<'a>>(parts: &mut Vec<P>, lost: &[&Part
     if let Some(note) = lost_media(&media) {
         append_line(parts, note);
     } else if parts.is_empty() && !lost.is_empty() {
-        parts.push(P::of_text(NOTHING_SHOWN.into()));
+        parts.push(P::of_text(Cow::Owned(NOTHING_SHOWN.into())));
     }
 }
 
@@ -61,14 +63,11 @@ pub(crate) fn append_line<'a, P: PartOut<'a>>(parts: &mut Vec<P>, note: String) 
         && only.is_plain()
         && let Some(text) = only.text()
     {
-        let text = text.to_mut();
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&note);
+        let line = if text.is_empty() { note } else { format!("\n{note}") };
+        text.to_mut().push_str(&line);
         return;
     }
-    parts.push(P::of_text(note.into()));
+    parts.push(P::of_text(Cow::Owned(note.into())));
 }
 
 /// Creates media from a source alone.
@@ -84,7 +83,7 @@ pub(crate) fn media_at(url: Cow<'_, str>) -> Media {
 /// Creates media from an address that holds the bytes, or from bare Base64, which does not state
 /// its type.
 pub(crate) fn bytes(data: Cow<'_, str>) -> Media {
-    inline(&data).unwrap_or_else(|| media(MediaSource::Base64(data.into_owned())))
+    inline(&data).unwrap_or_else(|| media(MediaSource::Base64(data.into())))
 }
 
 /// Splits a data address without changing its parts, so that the same address can be written again:
@@ -92,24 +91,28 @@ pub(crate) fn bytes(data: Cow<'_, str>) -> Media {
 fn inline(url: &str) -> Option<Media> {
     let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     let media_type = Some(media_type.to_owned()).filter(|media_type| !media_type.is_empty())?;
-    Some(Media { media_type: Some(media_type), ..media(MediaSource::Base64(data.to_owned())) })
+    Some(Media { media_type: Some(media_type), ..media(MediaSource::Base64(data.into())) })
 }
 
 /// The address of media as it is written. Nothing is copied before that.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Address<'a> {
-    /// A web address, or only the bytes.
-    Plain(&'a str),
+    /// A web address.
+    Web(&'a str),
+    /// Only the bytes.
+    Bytes(Cow<'a, JsonString>),
     /// A data address.
-    Data { media_type: &'a str, data: &'a str },
+    Data { media_type: &'a str, data: Cow<'a, JsonString> },
 }
 
 impl Serialize for Address<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Plain(text) => serializer.serialize_str(text),
+            Self::Web(url) => serializer.serialize_str(url),
+            Self::Bytes(data) => data.serialize(serializer),
             Self::Data { media_type, data } => {
-                serializer.collect_str(&format_args!("data:{media_type};base64,{data}"))
+                let head = JsonString::from(format!("data:{media_type};base64,"));
+                JsonString::concat([&head, data]).serialize(serializer)
             }
         }
     }
@@ -118,15 +121,15 @@ impl Serialize for Address<'_> {
 /// Returns the address of an image. Addresses that are sent are checked.
 pub(crate) fn image(image: &Media, for_source: bool) -> Result<Address<'_>, MediaFault> {
     match &image.source {
-        MediaSource::Url(url) if for_source => Ok(Address::Plain(url)),
+        MediaSource::Url(url) if for_source => Ok(Address::Web(url)),
         MediaSource::Url(url) if is_web_url(url) => {
             let seen = |named: &str| OPENAI_MEDIA.type_name(MediaKind::Image, named).is_some();
             let is_seen = image.media_type.as_deref().is_none_or(seen);
-            if is_seen { Ok(Address::Plain(url)) } else { Err(MediaFault::Type) }
+            if is_seen { Ok(Address::Web(url)) } else { Err(MediaFault::Type) }
         }
         MediaSource::Base64(data) if for_source => {
             let media_type = image.media_type.as_deref().ok_or(MediaFault::NoType)?;
-            Ok(Address::Data { media_type, data })
+            Ok(Address::Data { media_type, data: data.into() })
         }
         _ => checked(MediaKind::Image, image),
     }
@@ -136,8 +139,8 @@ pub(crate) fn image(image: &Media, for_source: bool) -> Result<Address<'_>, Medi
 pub(crate) fn document(file: &Media, for_source: bool) -> Result<Address<'_>, MediaFault> {
     match &file.source {
         MediaSource::Base64(data) if for_source => Ok(match file.media_type.as_deref() {
-            Some(media_type) => Address::Data { media_type, data },
-            None => Address::Plain(data),
+            Some(media_type) => Address::Data { media_type, data: data.into() },
+            None => Address::Bytes(data.into()),
         }),
         _ if for_source => Err(MediaFault::Elsewhere),
         _ => checked(MediaKind::Document, file),
@@ -148,14 +151,16 @@ fn checked(kind: MediaKind, media: &Media) -> Result<Address<'_>, MediaFault> {
     let sent = OPENAI_MEDIA.check(kind, media)?;
     Ok(match sent.media_type {
         Some(media_type) => Address::Data { media_type, data: sent.data },
-        None => Address::Plain(sent.data),
+        None => Address::Bytes(sent.data),
     })
 }
 
 /// Returns a name for bytes without one: the provider refuses those.
-pub(crate) fn file_name(address: Address<'_>) -> &'static str {
+pub(crate) fn file_name(address: &Address<'_>) -> &'static str {
     match address {
-        Address::Plain(_) | Address::Data { media_type: "application/pdf", .. } => "document.pdf",
+        Address::Web(_)
+        | Address::Bytes(_)
+        | Address::Data { media_type: "application/pdf", .. } => "document.pdf",
         Address::Data { media_type, .. } if media_type.starts_with("text/") => "document.txt",
         Address::Data { .. } => "document",
     }

@@ -9,6 +9,7 @@ pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod id;
 pub(crate) mod json;
+pub(crate) mod json_string;
 pub mod limits;
 pub mod sealed;
 pub mod secrets;

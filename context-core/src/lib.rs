@@ -53,6 +53,7 @@ pub use base::environment::{Clock, IdGenerator, Timestamp};
 pub use base::error::{BoxError, Error, ErrorKind, Result, Retry};
 pub use base::id::{BranchName, ChatId, ChatRef, MessageId, SessionId, UserId};
 pub use base::json::{Json, Metadata};
+pub use base::json_string::JsonString;
 pub use fragment::Fragment;
 pub use fragment::build::{assistant, fragment, hint, role, user};
 pub use fragment::codec::CodecRegistry;

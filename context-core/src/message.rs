@@ -29,6 +29,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+pub use crate::base::json_string::is_blank;
 pub use chain::{LazyRun, ReadRun};
 pub use hash::MessageHash;
 pub use messages::{MessageIter, MessageRun};
@@ -40,13 +41,7 @@ pub use substitute::SubstitutedBlock;
 pub use written::WrittenIn;
 
 use crate::base::CodecError;
-use crate::{Encoded, Metadata, Part, ToolCall, ToolResult};
-
-/// Returns whether a text is blank for the strictest provider: white space, and the four separators
-/// that some languages treat as white space.
-pub fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}'))
-}
+use crate::{Encoded, JsonString, Metadata, Part, ToolCall, ToolResult};
 
 /// The role of a message's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -122,7 +117,7 @@ impl Message {
     }
 
     /// Creates a message from one text.
-    pub fn text(role: Role, text: impl Into<String>) -> Self {
+    pub fn text(role: Role, text: impl Into<JsonString>) -> Self {
         Self::new(role, [Part::text(text)])
     }
 
@@ -162,7 +157,7 @@ impl Message {
     /// wrote, with content other than tool results.
     pub fn is_request(&self) -> bool {
         let says = |part: &Part| match part {
-            Part::Text(text) => !is_blank(&text.text),
+            Part::Text(text) => !text.text.is_blank(),
             Part::ToolResult(_) | Part::Reasoning(_) | Part::ToolCall(_) => false,
             _ => true,
         };
@@ -177,11 +172,11 @@ impl Message {
     /// Returns the text parts, joined by line feeds. Borrowed if there is only one.
     pub fn plain_text(&self) -> Cow<'_, str> {
         let mut texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.text.as_str()),
+            Part::Text(text) => Some(text.text.text()),
             _ => None,
         });
         let Some(first) = texts.next() else { return Cow::Borrowed("") };
-        texts.fold(Cow::Borrowed(first), |all, text| Cow::Owned(format!("{all}\n{text}")))
+        texts.fold(first, |all, text| Cow::Owned(format!("{all}\n{text}")))
     }
 
     /// Returns an iterator over the tool calls, in order.

@@ -105,7 +105,7 @@ pub(crate) fn shorten_user_text(text: &Text, bound: u64, view: &HistoryView<'_>)
         note: USER_TEXT_SHORTENED,
     };
     let mut shorter =
-        Text { text: long.shortened(bound, limit, view), metadata: text.metadata.clone() };
+        Text { text: long.shortened(bound, limit, view).into(), metadata: text.metadata.clone() };
     shorter.metadata.insert(KEY, ShorteningRecord { tokens: original, bound }.to_json());
     Some(shorter)
 }

@@ -58,7 +58,7 @@ pub(crate) fn rescaled(
     let bytes = BASE64.decode(base64(image)?.as_bytes()).ok()?;
     let smaller = rescale.rescale(&bytes, image.media_type.as_deref(), limits)?;
     let media = Media {
-        source: MediaSource::Base64(BASE64.encode(&smaller.bytes)),
+        source: MediaSource::Base64(BASE64.encode(&smaller.bytes).into()),
         media_type: Some(smaller.media_type),
         name: image.name.clone(),
         metadata: image.metadata.clone(),

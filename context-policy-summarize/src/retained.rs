@@ -29,7 +29,7 @@ pub(crate) fn shortened(view: &HistoryView<'_>, message: &Message, tokens: u64) 
         let mut candidate = message.clone();
         for part in &mut candidate.parts {
             if let Part::Text(text) = part {
-                text.text = ends.of_text(&text.text);
+                text.text = ends.of_text(&text.text).into();
             }
         }
         has = view.count(&candidate);

@@ -219,7 +219,7 @@ fn rewritten(
         let part = match part {
             Part::Text(text) => rewrite(&text.text, None).map(|short| {
                 let mut text = text.clone();
-                text.text = short;
+                text.text = short.into();
                 Part::Text(text)
             }),
             Part::ToolResult(result) => {
@@ -231,7 +231,7 @@ fn rewritten(
                         && let Part::Text(text) =
                             &mut new.get_or_insert_with(|| result.clone()).output[at]
                     {
-                        text.text = short;
+                        text.text = short.into();
                     }
                 }
                 new.map(Part::ToolResult)

@@ -369,8 +369,8 @@ pub use context_core::runtime::{
 };
 pub use context_core::{
     BranchName, CancelSignal, ChatId, ChatRef, Clock, ContextRuntime, Diagnostic, Error, ErrorKind,
-    Fragment, FragmentData, IdGenerator, Json, Message, MessageId, Messages, Metadata, Part,
-    Renderer, Result, Retry, Role, Store, Timestamp, ToolCall, ToolResult, UserId, assistant,
+    Fragment, FragmentData, IdGenerator, Json, JsonString, Message, MessageId, Messages, Metadata,
+    Part, Renderer, Result, Retry, Role, Store, Timestamp, ToolCall, ToolResult, UserId, assistant,
     fragment, hint, role, user,
 };
 pub use context_render::{FORMATS, RenderOptions, by_name as renderer};

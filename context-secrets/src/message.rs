@@ -70,26 +70,26 @@ impl SecretFinder {
     }
 
     fn text(&self, text: &Text, report: &mut MaskReport) -> Option<Text> {
-        let masked = self.mask_text(&text.text, report);
+        let masked = self.mask_text(&text.text.text(), report);
         let metadata = self.mask_metadata(&text.metadata, report);
         let changed = masked.is_some() || metadata.is_some();
         changed.then(|| Text {
-            text: masked.unwrap_or_else(|| text.text.clone()),
+            text: masked.map_or_else(|| text.text.clone(), Into::into),
             metadata: kept(metadata, &text.metadata),
         })
     }
 
     fn reasoning(&self, reasoning: &Reasoning, report: &mut MaskReport) -> Option<Reasoning> {
         if reasoning.signature.is_some() || reasoning.encrypted.is_some() {
-            let counts = self.count(&reasoning.text);
+            let counts = self.count(&reasoning.text.text());
             report.leave(UnmaskablePlace::SignedReasoning, &counts);
             return None;
         }
-        let text = self.mask_text(&reasoning.text, report);
+        let text = self.mask_text(&reasoning.text.text(), report);
         let metadata = self.mask_metadata(&reasoning.metadata, report);
         let changed = text.is_some() || metadata.is_some();
         changed.then(|| Reasoning {
-            text: text.unwrap_or_else(|| reasoning.text.clone()),
+            text: text.map_or_else(|| reasoning.text.clone(), Into::into),
             metadata: kept(metadata, &reasoning.metadata),
             ..reasoning.clone()
         })
@@ -138,7 +138,9 @@ impl SecretFinder {
 
     fn media(&self, media: &Media, report: &mut MaskReport) -> Option<Media> {
         let source = match &media.source {
-            MediaSource::Base64(data) => self.base64(data, report).map(MediaSource::Base64),
+            MediaSource::Base64(data) => {
+                self.base64(data, report).map(|masked| MediaSource::Base64(masked.into()))
+            }
             MediaSource::Url(url) => self.url(url, report).map(MediaSource::Url),
             MediaSource::Reference(name) => {
                 self.mask_text(name, report).map(MediaSource::Reference)

@@ -156,7 +156,7 @@ pub(crate) fn known_as(id: &str) -> Arc<str> {
 pub(crate) fn output(result: &ToolResult) -> Json {
     match &result.output[..] {
         [] => Json::from(""),
-        [Part::Text(text)] => Json::from(&*text.text),
+        [Part::Text(text)] => Json::from(&text.text),
         parts => Json::from_serialize(parts).expect("parts have text keys and valid raw values"),
     }
 }

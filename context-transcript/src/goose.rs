@@ -142,7 +142,10 @@ fn part(raw: &RawValue, role: Role) -> Option<(Role, Part)> {
         }
         "redactedThinking" if is_answer => {
             let encrypted = Some(text(&fields, "data")?);
-            Some(Part::Reasoning(Reasoning { encrypted, ..Reasoning::default() }))
+            Some(Part::Reasoning(Reasoning {
+                encrypted: encrypted.map(Into::into),
+                ..Reasoning::default()
+            }))
         }
         _ => mcp_part(&fields),
     };

@@ -193,7 +193,7 @@ fn attachments(record: &Entries<'_>) -> Vec<Part> {
         let fields = entries(raw)?;
         let media_type = text(&fields, "type");
         match text(&fields, "content") {
-            Some(content) => Some(media(MediaSource::Base64(content), media_type, None)),
+            Some(content) => Some(media(MediaSource::Base64(content.into()), media_type, None)),
             None => Some(media_of_url(text(&fields, "url")?, media_type, None)),
         }
     };

@@ -233,7 +233,10 @@ fn thoughts(fields: &Entries<'_>) -> Option<Vec<Part>> {
         let fields = entries(raw)?;
         if let Some(data) = text(&fields, "data") {
             let encrypted = Some(data);
-            return Some(Part::Reasoning(Reasoning { encrypted, ..Reasoning::default() }));
+            return Some(Part::Reasoning(Reasoning {
+                encrypted: encrypted.map(Into::into),
+                ..Reasoning::default()
+            }));
         }
         Some(reasoning(text(&fields, "thinking")?, Some(text(&fields, "signature")?)))
     };

@@ -172,7 +172,10 @@ fn request_part(raw: &RawValue) -> Option<(Role, Vec<Part>)> {
         }
         ("retry-prompt", None) => {
             let text = text_of(content?)?;
-            Some((Role::User, vec![Part::Text(Text { text, metadata: variant(RETRY) })]))
+            Some((
+                Role::User,
+                vec![Part::Text(Text { text: text.into(), metadata: variant(RETRY) })],
+            ))
         }
         _ => Some((Role::User, vec![block(KEY, raw)])),
     }
@@ -195,7 +198,7 @@ fn content_part(raw: &RawValue) -> Option<Part> {
         "audio-url" => Some(Part::Audio(at_url()?)),
         "document-url" | "video-url" => Some(Part::Document(at_url()?)),
         "binary" => {
-            Some(media(MediaSource::Base64(text(&fields, "data")?), Some(media_type?), None))
+            Some(media(MediaSource::Base64(text(&fields, "data")?.into()), Some(media_type?), None))
         }
         _ => None,
     };
@@ -207,8 +210,8 @@ fn response_part(raw: &RawValue) -> Option<Part> {
     Some(match text(&fields, "part_kind")?.as_str() {
         "text" => Part::text(text(&fields, "content")?),
         "thinking" => Part::Reasoning(Reasoning {
-            text: text(&fields, "content")?,
-            signature: text(&fields, "signature"),
+            text: text(&fields, "content")?.into(),
+            signature: text(&fields, "signature").map(Into::into),
             provider: text(&fields, "provider_name"),
             ..Reasoning::default()
         }),

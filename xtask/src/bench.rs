@@ -104,7 +104,7 @@ fn list(workspace: &Workspace) -> Verdict {
 /// Checks every area with targets.
 fn check(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     // More instructions only cause a warning. The verdict depends on ratios.
-    let _warned = instructions::run(workspace, &instructions::Args::default())?;
+    let _warned = instructions::run(workspace, &instructions::Args::ALL)?;
     let mut verdict = Verdict::Passed;
     for area in areas(workspace) {
         println!("\n{area}");

@@ -145,7 +145,7 @@ impl Block<'_> {
         } = self;
         match (kind, text, (id, name, input), (tool_use_id, content, is_error)) {
             ("text", Some(text), (None, None, None), (None, None, false)) => {
-                Some(Part::Text(Text { text, metadata }))
+                Some(Part::Text(Text { text: text.into(), metadata }))
             }
             ("tool_use", None, (Some(id), Some(name), Some(input)), (None, None, false))
                 if input.as_str() != "null" =>

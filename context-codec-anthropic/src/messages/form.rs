@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use context_core::Json;
 use context_core::base::JsonMap;
-use context_core::message::is_blank;
+use context_core::{Json, JsonString};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// One object of the list of messages.
@@ -37,7 +36,7 @@ impl Serialize for ExtraEntries<'_> {
 #[derive(Debug, serde::Serialize)]
 #[serde(untagged)]
 pub(super) enum Content<'a> {
-    Text(Cow<'a, str>),
+    Text(Cow<'a, JsonString>),
     Blocks(Vec<Block<'a>>),
 }
 
@@ -66,12 +65,12 @@ pub(super) enum Mark<'a> {
 /// The content of a block.
 #[derive(Debug)]
 pub(super) enum Body<'a> {
-    Text(Cow<'a, str>),
+    Text(Cow<'a, JsonString>),
     Thinking {
-        text: &'a str,
-        signature: Option<&'a str>,
+        text: &'a JsonString,
+        signature: Option<&'a JsonString>,
     },
-    Redacted(&'a str),
+    Redacted(&'a JsonString),
     /// An image or a document.
     Media {
         kind: &'static str,
@@ -99,7 +98,7 @@ pub(super) enum Source<'a> {
     Base64 {
         #[serde(skip_serializing_if = "Option::is_none")]
         media_type: Option<&'a str>,
-        data: &'a str,
+        data: Cow<'a, JsonString>,
     },
     Url {
         url: &'a str,
@@ -130,7 +129,7 @@ impl<'a> Block<'a> {
         Self { from: 0, body, extras: Vec::new(), mark: None }
     }
 
-    pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
+    pub(super) fn text(text: impl Into<Cow<'a, JsonString>>) -> Self {
         Self::new(Body::Text(text.into()))
     }
 
@@ -141,7 +140,7 @@ impl<'a> Block<'a> {
     }
 
     pub(super) fn is_blank(&self) -> bool {
-        matches!(&self.body, Body::Text(text) if is_blank(text))
+        matches!(&self.body, Body::Text(text) if text.is_blank())
     }
 
     pub(super) fn is_result(&self) -> bool {

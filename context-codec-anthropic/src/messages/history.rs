@@ -1,6 +1,7 @@
 //! Converts a repaired history to the list of messages that is sent: merges messages, orders their
 //! blocks, and drops blocks of server tools that have no partner.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use context_codec_kit::normalize::Normalized;
@@ -101,7 +102,7 @@ impl<'a> History<'a> {
                 {
                     let end = text.trim_end().len();
                     if end < text.len() {
-                        *text = text[..end].to_owned().into();
+                        *text = Cow::Owned(text[..end].into());
                     }
                 }
                 is_end = block.is_thought() || block.is_blank();

@@ -145,19 +145,19 @@ impl Reader {
         let kind = block.need_text("type", path)?;
         let part = match &*kind {
             "text" => Some(Part::Text(Text {
-                text: block.need_text("text", path)?.into_owned(),
+                text: block.need_text("text", path)?.into(),
                 metadata: extras(&block, &kind),
             })),
             "image" | "document" => self.media(&block, path, &kind)?,
             "thinking" if container == Container::Message => Some(Part::Reasoning(Reasoning {
-                text: block.need_text("thinking", path)?.into_owned(),
-                signature: block.text("signature", path)?.map(Cow::into_owned),
+                text: block.need_text("thinking", path)?.into(),
+                signature: block.text("signature", path)?.map(Into::into),
                 provider: Some(PROVIDER.to_owned()),
                 ..Reasoning::default()
             })),
             "redacted_thinking" if container == Container::Message => {
                 Some(Part::Reasoning(Reasoning {
-                    encrypted: Some(block.need_text("data", path)?.into_owned()),
+                    encrypted: Some(block.need_text("data", path)?.into()),
                     provider: Some(PROVIDER.to_owned()),
                     ..Reasoning::default()
                 }))
@@ -218,7 +218,7 @@ impl Reader {
         let (from, media_type) = match &*source.need_text("type", &at)? {
             "base64" => {
                 let media_type = source.text("media_type", &at)?.map(Cow::into_owned);
-                (MediaSource::Base64(need("data")?), media_type)
+                (MediaSource::Base64(need("data")?.into()), media_type)
             }
             "url" => (MediaSource::Url(need("url")?), None),
             "file" => (MediaSource::Reference(need("file_id")?), None),

@@ -3,11 +3,13 @@
 
 use std::borrow::Cow;
 
-use context_core::message::{OpaqueBlock, Reasoning, Text, ToolInput, is_blank};
+use context_core::message::{OpaqueBlock, Reasoning, Text, ToolInput};
 
 use context_codec_kit::wire::{Lowered, lost_media, media_kind};
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
-use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
+use context_core::{
+    Diagnostic, Json, JsonString, Message, Metadata, Part, Role, ToolCall, ToolResult,
+};
 
 use super::fields::Fields;
 use super::form::{Block, Body, Content, ExtraEntries, Input, Mark, Mode, WireMessage, remarked};
@@ -113,7 +115,7 @@ impl Writer {
         self.at = BlockPosition::System;
         let mut blocks = Vec::with_capacity(texts.len());
         for (i, text) in texts.iter().enumerate() {
-            let mut block = Block::text(text.text.as_str());
+            let mut block = Block::text(&text.text);
             self.extras(&mut block, &text.metadata, "text");
             self.push(&mut blocks, block, i);
         }
@@ -155,7 +157,7 @@ impl Writer {
         let source = self.for_source();
         let (block, metadata, kind) = match part {
             Part::Text(text) => {
-                (Ok(Body::Text(text.text.as_str().into())), Some(&text.metadata), "text")
+                (Ok(Body::Text(Cow::Borrowed(&text.text))), Some(&text.metadata), "text")
             }
             Part::Opaque(block) if block.provider == PROVIDER => {
                 (self.opaque(block, by_model), None, "")
@@ -293,7 +295,7 @@ impl Writer {
             blocks.push(block);
         }
         if let Some(note) = lost_media(&lost).filter(|_| !source) {
-            blocks.push(Block::text(note));
+            blocks.push(Block::text(JsonString::from(note)));
         }
         let mut behind = Vec::new();
         if result.is_error && self.mode == Mode::Request {
@@ -306,13 +308,15 @@ impl Writer {
                 _ => true,
             });
             if !behind.is_empty() {
-                blocks.push(Block::text("[The other content of this error follows.]"));
+                blocks.push(Block::text(JsonString::from(
+                    "[The other content of this error follows.]",
+                )));
                 behind.insert(
                     0,
-                    Block::text(format!(
+                    Block::text(JsonString::from(format!(
                         "[The other content of the error of call {}:]",
                         result.call_id
-                    )),
+                    ))),
                 );
                 self.note(
                     index,
@@ -320,7 +324,7 @@ impl Writer {
                 );
             }
             if blocks.is_empty() {
-                blocks.push(Block::text("[error]"));
+                blocks.push(Block::text(JsonString::from("[error]")));
             }
         }
         let content = (!blocks.is_empty()).then(|| self.content(blocks, &result.metadata, false));
@@ -362,7 +366,7 @@ const RESULT_TYPES: [&str; 5] =
 pub(super) fn carries(role: Role, part: &Part) -> bool {
     let by_model = role == Role::Assistant;
     match part {
-        Part::Text(text) => !is_blank(&text.text),
+        Part::Text(text) => !text.text.is_blank(),
         Part::ToolCall(_) => by_model,
         Part::ToolResult(_) => !by_model,
         _ => Writer::new(Mode::Request).part(part, 0, by_model).is_some(),
@@ -403,13 +407,13 @@ fn citations(value: &Json) -> Option<Json> {
 /// Returns the body of a thought of this provider; for a source, of any provider.
 fn reasoning(thought: &Reasoning, source: bool) -> Result<Body<'_>, &'static str> {
     let is_own = thought.provider.as_deref() == Some(PROVIDER);
-    if let Some(data) = thought.encrypted.as_deref().filter(|_| is_own || source) {
+    if let Some(data) = thought.encrypted.as_ref().filter(|_| is_own || source) {
         return Ok(Body::Redacted(data));
     }
     let is_signed =
         is_own && thought.signature.as_ref().is_some_and(|signature| !signature.is_empty());
     if source || is_signed {
-        return Ok(Body::Thinking { text: &thought.text, signature: thought.signature.as_deref() });
+        return Ok(Body::Thinking { text: &thought.text, signature: thought.signature.as_ref() });
     }
     Err("a thought without the signature of this provider")
 }

@@ -26,7 +26,7 @@ pub(super) fn media<'a>(
 fn source_form(media: &Media) -> Result<Source<'_>, &'static str> {
     let media_type = media.media_type.as_deref();
     match &media.source {
-        MediaSource::Base64(data) => Ok(Source::Base64 { media_type, data }),
+        MediaSource::Base64(data) => Ok(Source::Base64 { media_type, data: data.into() }),
         MediaSource::Url(url) => Ok(Source::Url { url }),
         MediaSource::Reference(file_id) => Ok(Source::File { file_id }),
         _ => Err("media in a place the form does not have"),
@@ -56,7 +56,7 @@ fn request_form<'a>(media: &'a Media, kind: &str) -> Result<Source<'a>, MediaFau
     if kind == MediaKind::Image || media_type == Some("application/pdf") {
         return Ok(Source::Base64 { media_type, data });
     }
-    let decoded = STANDARD.decode(data).map_err(|_| MediaFault::NotBase64)?;
+    let decoded = STANDARD.decode(data.as_str()).map_err(|_| MediaFault::NotBase64)?;
     let text = String::from_utf8(decoded).map_err(|_| MediaFault::Undecodable)?;
     if is_blank(&text) {
         return Err(MediaFault::Empty);

@@ -13,7 +13,7 @@ use context_codec_kit::normalize::normalize;
 
 use context_codec_kit::wire;
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::message::{Text, is_blank};
+use context_core::message::Text;
 use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec, WireError};
 use context_core::{Answer, Diagnostic, Json, MessageCodec, ModelError, ModelRequest, Role};
 
@@ -43,7 +43,7 @@ impl MessageCodec for MessagesCodec {
         let system = writer.system(&request.system);
         let recalled = request.system.iter().position(Text::is_recalled);
         // A recall changes with each turn, so the mark of the system prompt stands before it.
-        let stable = |at: usize| request.system[..at].iter().filter(|text| !is_blank(&text.text));
+        let stable = |at: usize| request.system[..at].iter().filter(|text| !text.text.is_blank());
         let stable_system = recalled.map(|at| stable(at).count());
         let mut history = History::read(&normalized, &mut writer);
         if history.turns.is_empty() {

@@ -213,7 +213,7 @@ fn any_request() -> impl Strategy<Value = ModelRequest> {
             request.prefill = prefill;
             request.system = texts
                 .into_iter()
-                .map(|(text, mark)| Text { text, metadata: marked(mark) })
+                .map(|(text, mark)| Text { text: text.into(), metadata: marked(mark) })
                 .collect();
             request.tools = tools
                 .into_iter()

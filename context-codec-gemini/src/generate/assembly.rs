@@ -8,6 +8,8 @@ use context_core::message::{Reasoning, Text, ToolInput};
 use context_core::model::{AnswerDelta, StopReason, WireError};
 use context_core::{Answer, Diagnostic, Json, Message, Metadata, ModelError, Part, Role, ToolCall};
 
+use crate::continued::Continued;
+
 use super::event::{Event, Piece};
 use super::form::{Call, PartForm};
 use super::lift::{id_text, json_of};
@@ -26,6 +28,7 @@ pub(super) struct SpeechParts {
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     pub(super) parts: Vec<Part>,
+    pub(super) continued: Continued,
     /// The spoken parts.
     pub(super) speech: SpeechParts,
     /// The call whose input is still being received; it is not a part yet.
@@ -127,13 +130,13 @@ impl Assembly {
             Part::Text(text) => {
                 if !text.text.is_empty() {
                     self.close(true, deltas);
-                    deltas.push(AnswerDelta::Text(text.text.clone()));
+                    deltas.push(AnswerDelta::Text(text.text.text().into_owned()));
                     self.add_text(text);
                 }
             }
             Part::Reasoning(thought) => {
                 if !thought.text.is_empty() {
-                    deltas.push(AnswerDelta::Reasoning(thought.text.clone()));
+                    deltas.push(AnswerDelta::Reasoning(thought.text.text().into_owned()));
                 }
                 self.add_thought(thought);
             }
@@ -157,8 +160,8 @@ impl Assembly {
         if let Some(Part::Text(last)) = self.parts.last_mut()
             && last.metadata.is_empty()
         {
-            last.text.push_str(&text.text);
             last.metadata = text.metadata;
+            self.continued.push(self.parts.len() - 1, &text.text.text());
             return;
         }
         self.parts.push(Part::Text(text));
@@ -167,8 +170,8 @@ impl Assembly {
     fn add_thought(&mut self, thought: Reasoning) {
         match self.parts.last_mut() {
             Some(Part::Reasoning(last)) if last.signature.is_none() => {
-                last.text.push_str(&thought.text);
                 last.signature = thought.signature;
+                self.continued.push(self.parts.len() - 1, &thought.text.text());
             }
             // A signature alone belongs to the text before it.
             Some(Part::Text(last)) if thought.text.is_empty() && last.metadata.is_empty() => {
@@ -250,7 +253,7 @@ impl Assembly {
     pub(super) fn answer(&self) -> Answer {
         let complete = self.finish.is_some() || self.blocked.is_some();
         let mut diagnostics = self.diagnostics.clone();
-        let mut parts = self.parts.clone();
+        let mut parts = self.continued.join(&self.parts);
         if !complete {
             let cut = usize::from(self.open.is_some()) + server_parts::drop_from(&mut parts);
             if self.error.is_none() {

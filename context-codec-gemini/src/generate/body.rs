@@ -4,7 +4,7 @@ use context_codec_kit::normalize::NormalizedTools;
 use context_codec_kit::wire;
 use context_core::base::JsonMap;
 use context_core::model::{Tool, ToolChoice};
-use context_core::{Json, ModelRequest};
+use context_core::{Json, JsonString, ModelRequest};
 use serde::Serialize;
 
 use super::content_out::{Kind, PartOut};
@@ -69,7 +69,7 @@ impl<'a> Body<'a, &'a [Json]> {
 impl<'a, C> Body<'a, C> {
     /// Creates a body in full.
     pub(super) fn source(request: &'a ModelRequest, contents: Option<C>) -> Self {
-        let texts = request.system.iter().map(|text| text.text.as_str());
+        let texts = request.system.iter().map(|text| &text.text);
         let choice = request.tool_choice.as_ref();
         Self::new(request, texts, contents, &request.tools, |remaining| {
             configure_tools(remaining, choice)
@@ -79,7 +79,7 @@ impl<'a, C> Body<'a, C> {
     /// Creates a body for sending.
     pub(super) fn sent(
         request: &'a ModelRequest,
-        system: impl Iterator<Item = &'a str>,
+        system: impl Iterator<Item = &'a JsonString>,
         contents: C,
         tools: &'a NormalizedTools<'_>,
     ) -> Self {
@@ -90,7 +90,7 @@ impl<'a, C> Body<'a, C> {
 
     fn new(
         request: &'a ModelRequest,
-        system: impl Iterator<Item = &'a str>,
+        system: impl Iterator<Item = &'a JsonString>,
         contents: Option<C>,
         tools: &'a [Tool],
         tool_config: impl FnOnce(Option<Json>) -> Option<Json>,

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use context_core::Json;
 use context_core::base::JsonMap;
+use context_core::{Json, JsonString};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -67,8 +67,8 @@ impl<'a> PartOut<'a> {
 
 /// The kind of a part.
 pub(super) enum Kind<'a> {
-    Text(Cow<'a, str>),
-    Inline { media_type: &'a str, data: &'a str, name: Option<&'a str> },
+    Text(Cow<'a, JsonString>),
+    Inline { media_type: &'a str, data: Cow<'a, JsonString>, name: Option<&'a str> },
     File { media_type: Option<&'a str>, uri: &'a str, name: Option<&'a str> },
     Call { id: Option<&'a str>, name: &'a str, args: Cow<'a, Json> },
     Response(Box<Response<'a>>),
@@ -81,7 +81,7 @@ pub(super) struct Response<'a> {
     pub(super) name: Option<&'a str>,
     /// The key of the value; `None` if the value is the response, or if there is no value.
     pub(super) key: Option<Cow<'a, str>>,
-    pub(super) value: Option<Cow<'a, str>>,
+    pub(super) value: Option<Cow<'a, JsonString>>,
     /// The value if it is not text.
     pub(super) json: Option<Json>,
     pub(super) parts: Vec<PartOut<'a>>,

@@ -121,7 +121,7 @@ impl Reader {
             metadata.insert(SIGNATURE_KEY, json_of(signature));
         }
         Ok(if let Some(LossyText(text)) = text {
-            Some(Part::Text(context_core::message::Text { text, metadata }))
+            Some(Part::Text(context_core::message::Text { text: text.into(), metadata }))
         } else if let Some(blob) = inline_data {
             inline(blob, metadata)
         } else if let Some(file) = file_data {
@@ -300,13 +300,13 @@ impl<'de: 'a, 'a> Visitor<'de> for SoleEntryVisitor<'a> {
 }
 
 fn thought_of(text: String, signature: Option<&RawValue>, metadata: Metadata) -> Part {
-    let signature = signature.and_then(|signature| wire::raw_text(signature).map(Cow::into_owned));
+    let signature = signature.and_then(|signature| wire::raw_text(signature).map(Into::into));
     let provider = Some(PROVIDER.to_owned());
-    Part::Reasoning(Reasoning { text, signature, provider, encrypted: None, metadata })
+    Part::Reasoning(Reasoning { text: text.into(), signature, provider, encrypted: None, metadata })
 }
 
 fn inline(blob: Blob, metadata: Metadata) -> Option<Part> {
-    media(MediaSource::Base64(blob.data?.0), blob.mime_type, blob.name, metadata)
+    media(MediaSource::Base64(blob.data?.0.into()), blob.mime_type, blob.name, metadata)
 }
 
 fn filed(file: File, metadata: Metadata) -> Option<Part> {

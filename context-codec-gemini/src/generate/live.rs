@@ -3,7 +3,7 @@
 use context_codec_kit::wire;
 use context_codec_kit::wire::{Entries, LossyText};
 use context_core::Part;
-use context_core::message::MediaSource;
+use context_core::message::{Media, MediaSource};
 use context_core::model::{AnswerDelta, WireError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -96,9 +96,10 @@ impl Assembly {
             return;
         }
         deltas.push(AnswerDelta::Text(words.clone()));
-        match self.speech.words.and_then(|at| self.parts.get_mut(at)) {
-            Some(Part::Text(text)) => text.text.push_str(&words),
-            _ => {
+        let begun = |at: &usize| matches!(self.parts.get(*at), Some(Part::Text(_)));
+        match self.speech.words.filter(begun) {
+            Some(at) => self.continued.push(at, &words),
+            None => {
                 self.speech.words = Some(self.parts.len());
                 self.parts.push(Part::text(words));
             }
@@ -121,27 +122,23 @@ impl Assembly {
                 index += 1;
                 continue;
             };
-            let Part::Audio(piece) = self.parts.remove(index) else { continue };
-            if let (Some(Part::Audio(sound)), MediaSource::Base64(more)) =
-                (self.parts.get_mut(before), piece.source)
-                && let MediaSource::Base64(data) = &mut sound.source
-            {
-                data.push_str(&more);
+            let piece = self.parts.remove(index);
+            self.continued.remove(index);
+            if let Part::Audio(Media { source: MediaSource::Base64(more), .. }) = piece {
+                self.continued.push(before, &more);
             }
         }
     }
 
-    fn can_join(&self, before: usize, piece: usize) -> bool {
+    fn can_join(&self, at: usize, piece: usize) -> bool {
         let (Some(Part::Audio(before)), Some(Part::Audio(piece))) =
-            (self.parts.get(before), self.parts.get(piece))
+            (self.parts.get(at), self.parts.get(piece))
         else {
             return false;
         };
-        let whole = |source: &MediaSource| match source {
-            MediaSource::Base64(data) => !data.ends_with('=') && data.len() % 4 == 0,
-            _ => false,
-        };
-        whole(&before.source)
+        let whole = |data: &str| !data.ends_with('=') && data.len().is_multiple_of(4);
+        matches!(&before.source, MediaSource::Base64(data) if whole(data))
+            && self.continued.of(at).is_none_or(whole)
             && matches!(piece.source, MediaSource::Base64(_))
             && before.media_type == piece.media_type
             && before.metadata == piece.metadata

@@ -4,13 +4,15 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use context_core::message::{Media, MediaSource, Reasoning, ToolInput, is_blank};
+use context_core::message::{Media, MediaSource, Reasoning, ToolInput};
 
 use context_codec_kit::wire;
 use context_codec_kit::wire::{GEMINI_MEDIA, MediaFault};
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
 use context_core::model::MediaKind;
-use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
+use context_core::{
+    Diagnostic, Json, JsonString, Message, Metadata, Part, Role, ToolCall, ToolResult,
+};
 use serde::Deserialize;
 
 use super::content_out::{ContentOut, Kind, Order, PartOut, Response};
@@ -125,7 +127,7 @@ impl<'a> Writer<'a> {
         let why = match part {
             Part::Text(text) => {
                 let signature = text.metadata.get(SIGNATURE_KEY).filter(|_| by_model);
-                if !source && signature.is_none() && is_blank(&text.text) {
+                if !source && signature.is_none() && text.text.is_blank() {
                     return None;
                 }
                 return Some(
@@ -201,16 +203,16 @@ impl<'a> Writer<'a> {
         };
         let name = result.name.as_deref();
         let name = if self.for_source() { name } else { called.map(|called| called.name).or(name) };
-        let (mut text, mut nested, mut follow) = (None::<Cow<'a, str>>, Vec::new(), Vec::new());
+        let (mut text, mut nested, mut follow) =
+            (None::<Cow<'a, JsonString>>, Vec::new(), Vec::new());
         let mut lost = Vec::new();
         for part in &result.output {
             match part {
                 Part::Text(more) => match &mut text {
                     None => text = Some(Cow::Borrowed(&more.text)),
                     Some(text) => {
-                        let text = text.to_mut();
-                        text.push('\n');
-                        text.push_str(&more.text);
+                        let line = JsonString::from("\n");
+                        *text = Cow::Owned(JsonString::concat([&**text, &line, &more.text]));
                     }
                 },
                 Part::Opaque(block) if block.provider == PROVIDER => {
@@ -254,7 +256,9 @@ impl<'a> Writer<'a> {
                 .map(|called| called.name)
                 .or(result.name.as_deref())
                 .unwrap_or(&result.call_id);
-            beside.push(PartOut::new(Kind::Text(format!("From the result of {name}:").into())));
+            beside.push(PartOut::new(Kind::Text(Cow::Owned(
+                format!("From the result of {name}:").into(),
+            ))));
             beside.extend(follow.into_iter().map(|(_, part)| part));
         }
         if let Some(note) = wire::lost_media(&lost).filter(|_| !self.for_source()) {
@@ -302,7 +306,7 @@ fn source_form(media: &Media) -> Result<Kind<'_>, &'static str> {
     match &media.source {
         MediaSource::Base64(data) => {
             let media_type = media_type.ok_or(MediaFault::NoType.reason())?;
-            Ok(Kind::Inline { media_type, data, name })
+            Ok(Kind::Inline { media_type, data: data.into(), name })
         }
         MediaSource::Url(uri) => {
             let media_type =
@@ -375,19 +379,18 @@ fn type_of(uri: &str) -> Option<&'static str> {
 }
 
 /// Adds a line to the text of a result.
-fn add_line(text: &mut Option<Cow<'_, str>>, line: &str) {
-    let text = text.get_or_insert_default().to_mut();
-    if !text.is_empty() {
-        text.push('\n');
+fn add_line(text: &mut Option<Cow<'_, JsonString>>, line: &str) {
+    match text {
+        Some(text) if !text.is_empty() => text.to_mut().push_str(&format!("\n{line}")),
+        _ => *text = Some(Cow::Owned(line.into())),
     }
-    text.push_str(line);
 }
 
 /// Returns the key of a result's text, the text, and the JSON to write in its place.
 fn result_text<'a>(
     result: &'a ToolResult,
-    text: Option<Cow<'a, str>>,
-) -> (Option<Cow<'static, str>>, Option<Cow<'a, str>>, Option<Json>) {
+    text: Option<Cow<'a, JsonString>>,
+) -> (Option<Cow<'static, str>>, Option<Cow<'a, JsonString>>, Option<Json>) {
     let usual = if result.is_error { "error" } else { "output" };
     let Some(text) = text else { return (None, None, None) };
     let form: Option<TextForm> =
@@ -399,7 +402,7 @@ fn result_text<'a>(
         Some(other) if other != "error" && result.is_error => None,
         _ => Some(key),
     };
-    let parsed = json.then(|| Json::from_text(&*text).ok());
+    let parsed = json.then(|| Json::from_text(text.text()).ok());
     match (key, parsed) {
         (Some(Some(key)), None) => (Some(key.into()), Some(text), None),
         (Some(Some(key)), Some(Some(json))) => (Some(key.into()), None, Some(json)),
@@ -413,13 +416,13 @@ fn result_text<'a>(
 /// Returns the part of a thought of this provider; for a source, of any provider.
 fn reasoning(thought: &Reasoning, source: bool) -> Option<PartOut<'_>> {
     let is_own = thought.provider.as_deref() == Some(PROVIDER);
-    if !source && (!is_own || thought.signature.is_none() && is_blank(&thought.text)) {
+    if !source && (!is_own || thought.signature.is_none() && thought.text.is_blank()) {
         return None;
     }
     let mut part = PartOut::new(Kind::Text(Cow::Borrowed(&thought.text))).with(&thought.metadata);
     // A signature alone is an empty text that is not a thought.
     part.thought = !thought.text.is_empty();
-    part.signature = thought.signature.as_deref().map(|signature| Cow::Owned(signature.into()));
+    part.signature = thought.signature.as_ref().map(|signature| Cow::Owned(signature.into()));
     Some(part)
 }
 

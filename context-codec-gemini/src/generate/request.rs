@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use context_core::message::{OpaqueBlock, is_blank};
+use context_core::message::OpaqueBlock;
 
 use context_codec_kit::normalize::{HistoryRules, Normalized};
 use context_codec_kit::wire::Entries;
@@ -257,10 +257,10 @@ pub(super) fn whole(request: &ModelRequest, rules: &HistoryRules) -> (LoweredReq
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
     let leading_texts = messages[..leading].iter().flat_map(|message| &message.parts);
     let leading_texts = leading_texts.filter_map(|part| match part {
-        Part::Text(text) => Some(text).filter(|text| !is_blank(&text.text)),
+        Part::Text(text) => Some(text).filter(|text| !text.text.is_blank()),
         _ => None,
     });
-    let system = request.system_texts().chain(leading_texts).map(|text| text.text.as_str());
+    let system = request.system_texts().chain(leading_texts).map(|text| &text.text);
     let generation = request.model.as_deref().and_then(generation_of).unwrap_or_default();
     let mut writer = Writer::new(Mode::Send);
     writer.nests_media = generation >= 3;

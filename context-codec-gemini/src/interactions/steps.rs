@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ANNOTATIONS_KEY, PROVIDER};
+use crate::continued::Continued;
 
 /// A step, or a piece of one. Its keys depend on its type.
 #[derive(Deserialize)]
@@ -45,6 +46,7 @@ struct ItemForm<'a> {
 #[derive(Clone, Debug, Default)]
 struct Output {
     parts: Vec<Part>,
+    continued: Continued,
     annotations: BTreeMap<usize, Vec<Json>>,
 }
 
@@ -195,8 +197,8 @@ impl Step {
                 let (text, signature, provider) =
                     (text.clone(), signature.clone(), Some(PROVIDER.to_owned()));
                 vec![Part::Reasoning(Reasoning {
-                    text,
-                    signature,
+                    text: text.into(),
+                    signature: signature.map(Into::into),
                     provider,
                     ..Reasoning::default()
                 })]
@@ -220,7 +222,7 @@ impl Step {
 
 impl Output {
     fn parts(&self) -> Vec<Part> {
-        let mut parts = self.parts.clone();
+        let mut parts = self.continued.join(&self.parts);
         for (at, annotations) in &self.annotations {
             if let Some(Part::Text(text)) = parts.get_mut(*at) {
                 text.metadata.insert(ANNOTATIONS_KEY, wire::array(annotations));
@@ -234,7 +236,7 @@ impl Output {
 fn add_item(
     raw: &RawValue,
     path: &str,
-    Output { parts, annotations: all }: &mut Output,
+    Output { parts, continued, annotations: all }: &mut Output,
     deltas: &mut Vec<AnswerDelta>,
 ) -> Result<(), WireError> {
     let item: ItemForm<'_> = wire::read(raw.get(), path)?;
@@ -244,9 +246,9 @@ fn add_item(
         if !text.is_empty() {
             deltas.push(AnswerDelta::Text(text.clone()));
         }
-        match parts.last_mut() {
-            Some(Part::Text(last)) => last.text.push_str(&text),
-            _ => parts.push(Part::Text(Text { text, metadata: Metadata::default() })),
+        match parts.last() {
+            Some(Part::Text(_)) => continued.push(parts.len() - 1, &text),
+            _ => parts.push(Part::Text(Text { text: text.into(), metadata: Metadata::default() })),
         }
     } else if annotations.is_none() {
         parts.push(
@@ -273,7 +275,7 @@ fn media(
         _ => return None,
     };
     let source = match (data, uri) {
-        (Some(data), _) => MediaSource::Base64(data.0),
+        (Some(data), _) => MediaSource::Base64(data.0.into()),
         (None, Some(uri)) => MediaSource::Url(uri.0),
         _ => return None,
     };

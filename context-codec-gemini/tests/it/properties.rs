@@ -174,7 +174,11 @@ fn part() -> impl Strategy<Value = Part> {
     prop_oneof![
         simple.clone(),
         (any_text(), provider).prop_map(|(text, provider)| {
-            Part::Reasoning(Reasoning { text, provider: Some(provider), ..Reasoning::default() })
+            Part::Reasoning(Reasoning {
+                text: text.into(),
+                provider: Some(provider),
+                ..Reasoning::default()
+            })
         }),
         ("[a-b:]{0,1}", "[f-g]", any_json(), any::<bool>()).prop_map(|(id, name, input, whole)| {
             let mut part = Part::tool_call(id, name, json(&input));

@@ -335,7 +335,7 @@ fn only_the_model_runs_code_and_signs() {
     let code = json!({"executableCode": {"language": "PYTHON", "code": "1"}});
     let block = || Part::Opaque(OpaqueBlock { provider: "gemini".to_owned(), value: json(&code) });
     let signed = Metadata::default().with("gemini.thought_signature", "c2ln");
-    let text = Part::Text(context_core::message::Text { text: "q".to_owned(), metadata: signed });
+    let text = Part::Text(context_core::message::Text { text: "q".into(), metadata: signed });
     let request = ModelRequest::new([
         Message::new(Role::User, [block()]),
         Message::new(Role::User, [text, block()]),

@@ -249,7 +249,7 @@ fn what_is_said_aloud_is_words_and_sound() {
     let [Part::Text(_), Part::Audio(heard)] = answer.message.parts.as_slice() else {
         panic!("{:?}", answer.message.parts)
     };
-    assert_eq!(heard.source, MediaSource::Base64("AAAABBBB".to_owned()));
+    assert_eq!(heard.source, MediaSource::Base64("AAAABBBB".into()));
     assert_eq!((answer.complete, answer.stop.clone()), (true, Some(StopReason::Stop)));
     let usage = answer.usage.as_ref().unwrap();
     assert_eq!((usage.input, usage.output), (10, 4));

@@ -5,7 +5,6 @@ use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
-use context_core::message::is_blank;
 use context_core::{Message, Part, Role};
 
 /// The position of a part: its message, and its index in the message.
@@ -80,7 +79,7 @@ impl<'a> Pairs<'a> {
             }
             for (p, part) in message.parts.iter().enumerate() {
                 let class = match part {
-                    Part::Text(text) if is_blank(&text.text) => PartClass::Blank,
+                    Part::Text(text) if text.text.is_blank() => PartClass::Blank,
                     Part::ToolCall(call) if message.role == Role::Assistant => {
                         let number = pairs.calls.len();
                         let alone = NewestCalls { run, first: number, more: Vec::new() };

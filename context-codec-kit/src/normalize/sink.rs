@@ -227,7 +227,7 @@ fn synthetic(text: &str) -> Message {
 fn quoted_system_message(message: &Message) -> Message {
     let marked = |part: &Part| match part {
         Part::Text(Text { text, metadata }) => Part::Text(Text {
-            text: format!("<system>\n{text}\n</system>"),
+            text: format!("<system>\n{text}\n</system>").into(),
             metadata: metadata.clone(),
         }),
         part => part.clone(),

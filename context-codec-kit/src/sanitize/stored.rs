@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::message::{Data, Media, MessageHash, Text, ToolInput, is_blank};
+use context_core::message::{Data, Media, MessageHash, Text, ToolInput};
 use context_core::{Message, Metadata, Part, Role, ToolCall, ToolResult};
 
 /// The stored messages by their content. Each one is taken at most once, and in order.
@@ -57,7 +57,7 @@ fn essential(parts: &[Part]) -> Vec<Part> {
     let media = |media: &Media| Media { metadata: Metadata::default(), ..media.clone() };
     let part = |part: &Part| {
         Some(match part {
-            Part::Text(Text { text, .. }) if !is_blank(text) => Part::text(text),
+            Part::Text(Text { text, .. }) if !text.is_blank() => Part::text(text.clone()),
             Part::ToolCall(call) => Part::ToolCall(ToolCall {
                 id: call.id.clone(),
                 name: call.name.clone(),

@@ -4,20 +4,22 @@
 mod bytes;
 mod rules;
 
-use context_core::Part;
+use std::borrow::Cow;
+
 use context_core::message::{Media, MediaSource, data_url};
 use context_core::model::MediaKind;
+use context_core::{JsonString, Part};
 
 pub use rules::{ANTHROPIC_MEDIA, GEMINI_MEDIA, MediaRule, MediaRules, OPENAI_MEDIA};
 
 /// Media that can be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SentMedia<'a> {
     /// The type under the provider's name. Only documents may have none.
     pub media_type: Option<&'a str>,
     /// The bytes in padded Base64.
-    pub data: &'a str,
+    pub data: Cow<'a, JsonString>,
 }
 
 /// A reason for not sending media. All codecs report it with the same text.
@@ -76,7 +78,7 @@ impl MediaRules {
     /// use context_core::message::{Media, MediaSource, data_url};
     /// use context_core::model::MediaKind;
     ///
-    /// let source = MediaSource::Base64("bm8gUE5H".to_owned());
+    /// let source = MediaSource::Base64("bm8gUE5H".into());
     /// let media =
     ///     Media { source, media_type: Some("image/png".to_owned()), name: None, metadata: Metadata::default() };
     /// assert_eq!(GEMINI_MEDIA.check(MediaKind::Image, &media), Err(MediaFault::Undecodable));
@@ -88,10 +90,10 @@ impl MediaRules {
     ) -> Result<SentMedia<'a>, MediaFault> {
         let declared = media.media_type.as_deref();
         let (declared, data) = match &media.source {
-            MediaSource::Base64(data) => (declared, data.as_str()),
+            MediaSource::Base64(data) => (declared, Cow::Borrowed(data)),
             MediaSource::Url(url) if url.starts_with("data:") => {
                 let (of_url, data) = data_url(url).ok_or(MediaFault::NotBase64)?;
-                (Some(of_url).filter(|kind| !kind.is_empty()).or(declared), data)
+                (Some(of_url).filter(|kind| !kind.is_empty()).or(declared), Cow::Owned(data.into()))
             }
             MediaSource::Url(_) => return Err(MediaFault::Address),
             _ => return Err(MediaFault::Elsewhere),
@@ -104,7 +106,7 @@ impl MediaRules {
             if kind != MediaKind::Document || !self.untyped_documents {
                 return Err(MediaFault::NoType);
             }
-            bytes::check_base64(data, self.url_alphabet)?;
+            bytes::check_base64(&data, self.url_alphabet)?;
             return Ok(SentMedia { media_type: None, data });
         };
         let rule = self.rule(kind, declared).ok_or(MediaFault::Type)?;
@@ -112,8 +114,8 @@ impl MediaRules {
         if data.len() as u64 > rule.most_base64 {
             return Err(MediaFault::TooLarge);
         }
-        bytes::check_base64(data, self.url_alphabet)?;
-        bytes::check_type(rule.media_type, data)?;
+        bytes::check_base64(&data, self.url_alphabet)?;
+        bytes::check_type(rule.media_type, &data)?;
         Ok(SentMedia { media_type: self.type_name(kind, declared), data })
     }
 

@@ -70,7 +70,7 @@ fn failed(id: &str, text: &str) -> Message {
 }
 
 fn thought(text: &str) -> Part {
-    Part::Reasoning(Reasoning { text: text.to_owned(), ..Reasoning::default() })
+    Part::Reasoning(Reasoning { text: text.into(), ..Reasoning::default() })
 }
 
 /// Checks the normalized history under the usual rules, and the diagnostics.

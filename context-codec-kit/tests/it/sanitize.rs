@@ -19,7 +19,11 @@ fn opaque() -> Part {
 
 fn signed() -> Part {
     let signature = Some("c2ln".to_owned());
-    Part::Reasoning(Reasoning { text: "Hm.".into(), signature, ..Reasoning::default() })
+    Part::Reasoning(Reasoning {
+        text: "Hm.".into(),
+        signature: signature.map(Into::into),
+        ..Reasoning::default()
+    })
 }
 
 fn image(source: MediaSource) -> Part {

@@ -42,7 +42,11 @@ fn plain_part() -> impl Strategy<Value = Part> {
         .prop_map(|(text, metadata)| Part::Text(Text { text: text.into(), metadata }));
     let signature = prop::option::of(Just("c2ln".to_owned()));
     let thought = signature.prop_map(|signature| {
-        Part::Reasoning(Reasoning { text: "hm".into(), signature, ..Reasoning::default() })
+        Part::Reasoning(Reasoning {
+            text: "hm".into(),
+            signature: signature.map(Into::into),
+            ..Reasoning::default()
+        })
     });
     let source = prop_oneof![
         Just(MediaSource::Base64("QQ==".into())),

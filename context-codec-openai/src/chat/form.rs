@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use context_codec_kit::wire::read_text;
-use context_core::Json;
 use context_core::model::WireError;
+use context_core::{Json, JsonString};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -116,11 +116,11 @@ pub(super) struct MessageForm<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reasoning_content: Option<&'a str>,
+    pub(super) reasoning_content: Option<&'a JsonString>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reasoning: Option<&'a str>,
+    pub(super) reasoning: Option<&'a JsonString>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) refusal: Option<&'a str>,
+    pub(super) refusal: Option<&'a JsonString>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) audio: Option<OutputAudioForm<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -136,7 +136,7 @@ pub(super) struct MessageForm<'a> {
 #[serde(untagged)]
 pub(super) enum Content<'a> {
     Null,
-    Text(Cow<'a, str>),
+    Text(Cow<'a, JsonString>),
     Parts(Vec<PartForm<'a>>),
 }
 
@@ -150,11 +150,11 @@ pub(super) enum PartForm<'a> {
 }
 
 impl<'a> PartOut<'a> for PartForm<'a> {
-    fn of_text(text: Cow<'a, str>) -> Self {
+    fn of_text(text: Cow<'a, JsonString>) -> Self {
         Self::Known(KnownPart { kind: "text", text: Some(text), ..KnownPart::default() })
     }
 
-    fn text(&mut self) -> Option<&mut Cow<'a, str>> {
+    fn text(&mut self) -> Option<&mut Cow<'a, JsonString>> {
         match self {
             Self::Known(part) => part.text.as_mut(),
             Self::Raw(_) => None,
@@ -171,9 +171,9 @@ pub(super) struct KnownPart<'a> {
     #[serde(rename = "type")]
     pub(super) kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) text: Option<Cow<'a, str>>,
+    pub(super) text: Option<Cow<'a, JsonString>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) refusal: Option<&'a str>,
+    pub(super) refusal: Option<&'a JsonString>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) image_url: Option<ImageForm<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ pub(super) struct ImageForm<'a> {
 
 #[derive(Serialize)]
 pub(super) struct AudioForm<'a> {
-    pub(super) data: &'a str,
+    pub(super) data: Cow<'a, JsonString>,
     pub(super) format: &'a str,
 }
 
@@ -212,7 +212,7 @@ pub(super) struct FileForm<'a> {
 pub(super) struct OutputAudioForm<'a> {
     pub(super) id: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) data: Option<&'a str>,
+    pub(super) data: Option<&'a JsonString>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) transcript: Option<&'a Json>,
 }

@@ -272,11 +272,11 @@ fn thought(form: &MessageIn<'_>) -> Result<Option<Part>, WireError> {
 pub(super) fn reasoning(text: String, newer: bool) -> Part {
     let metadata =
         if newer { Metadata::default().with(REASONING, "reasoning") } else { Metadata::default() };
-    Part::Reasoning(Reasoning { text, metadata, ..Reasoning::default() })
+    Part::Reasoning(Reasoning { text: text.into(), metadata, ..Reasoning::default() })
 }
 
 pub(super) fn refused(text: String) -> Part {
-    Part::Text(Text { text, metadata: Metadata::default().with(REFUSAL, truth()) })
+    Part::Text(Text { text: text.into(), metadata: Metadata::default().with(REFUSAL, truth()) })
 }
 
 fn output_audio(audio: &RawValue) -> Result<Part, WireError> {

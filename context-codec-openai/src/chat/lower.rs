@@ -3,11 +3,13 @@
 
 use std::borrow::Cow;
 
-use context_core::message::{Media, Text, is_blank};
+use context_core::message::{Media, Text};
 
 use context_codec_kit::wire::{MediaFault, media_kind, truth};
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
+use context_core::{
+    Diagnostic, Json, JsonString, Message, Metadata, Part, Role, ToolCall, ToolResult,
+};
 
 use super::form::{CallForm, Content, CustomForm, FunctionForm, KnownPart, MessageForm, PartForm};
 use super::part_kinds::PartKinds;
@@ -91,7 +93,7 @@ impl<'a> Writer<'a> {
         let Some(first) = texts.first() else { return };
         let role = system_role(&first.metadata);
         let part = |text: &&'a Text| {
-            let (text, mark) = (Cow::Borrowed(text.text.as_str()), text.metadata.get(BREAKPOINT));
+            let (text, mark) = (Cow::Borrowed(&text.text), text.metadata.get(BREAKPOINT));
             KnownPart {
                 kind: "text",
                 text: Some(text),
@@ -264,9 +266,11 @@ impl<'a> Writer<'a> {
                     None => lost.push(part),
                 },
                 // A tool's data is text to the model.
-                (Part::Data(data), _) => parts.push(PartForm::of_text(data.value.as_str().into())),
+                (Part::Data(data), _) => {
+                    parts.push(PartForm::of_text(Cow::Owned(data.value.as_str().into())))
+                }
                 (Part::Text(text), _)
-                    if sends && result.output.len() > 1 && is_blank(&text.text) => {}
+                    if sends && result.output.len() > 1 && text.text.is_blank() => {}
                 _ => match self.part(part, index, PartKinds::of("tool", self.for_source())) {
                     Some(form) => parts.push(form),
                     None => lost.push(part),
@@ -310,7 +314,7 @@ impl<'a> Writer<'a> {
     /// Returns the content: a text if there is only one, otherwise a list.
     fn content(&self, mut parts: Vec<PartForm<'a>>) -> Content<'a> {
         let single = match parts.as_mut_slice() {
-            [] => Some(Cow::Borrowed("")),
+            [] => Some(Cow::Owned(JsonString::default())),
             [PartForm::Known(KnownPart { text, prompt_cache_breakpoint: None, .. })]
                 if !self.as_parts() =>
             {
@@ -327,7 +331,7 @@ impl<'a> Writer<'a> {
     fn part(&mut self, part: &'a Part, index: usize, kinds: PartKinds) -> Option<PartForm<'a>> {
         let (known, why) = match part {
             Part::Text(text) if is_marked(&text.metadata, REFUSAL) && kinds.accept_refusals() => {
-                let refusal = Some(text.text.as_str());
+                let refusal = Some(&text.text);
                 (Some(KnownPart { kind: "refusal", refusal, ..KnownPart::default() }), "")
             }
             Part::Text(text) => (known(PartForm::of_text(Cow::Borrowed(&text.text))), ""),

@@ -25,7 +25,7 @@ pub(super) fn image(image: &InnerIn<'_>) -> Result<Media, WireError> {
 /// Lifts sound that is input to a model.
 pub(super) fn sound(audio: &InnerIn<'_>) -> Result<Media, WireError> {
     let format = need_text(audio.format, "format")?;
-    let data = MediaSource::Base64(need_text(audio.data, "data")?.into_owned());
+    let data = MediaSource::Base64(need_text(audio.data, "data")?.into());
     Ok(Media { media_type: Some(format!("audio/{format}")), ..media(data) })
 }
 
@@ -42,7 +42,7 @@ pub(super) fn output_audio(id: String, data: Option<String>, transcript: Option<
     let mut media = match data {
         Some(data) => {
             let metadata = Metadata::default().with(AUDIO, id.as_str());
-            Media { metadata, ..media(MediaSource::Base64(data)) }
+            Media { metadata, ..media(MediaSource::Base64(data.into())) }
         }
         None => Media {
             metadata: Metadata::default().with(REFERENCE, truth()),
@@ -83,7 +83,7 @@ pub(super) fn image_form(image: &Media, for_source: bool) -> Result<ImageForm<'_
 /// exist.
 pub(super) fn sound_form(audio: &Media, for_source: bool) -> Result<AudioForm<'_>, MediaFault> {
     let (media_type, data) = match &audio.source {
-        MediaSource::Base64(data) if for_source => (audio.media_type.as_deref(), data.as_str()),
+        MediaSource::Base64(data) if for_source => (audio.media_type.as_deref(), data.into()),
         _ => {
             let sent = OPENAI_MEDIA.check(MediaKind::Audio, audio)?;
             (sent.media_type, sent.data)
@@ -106,7 +106,7 @@ pub(super) fn output_audio_form(audio: &Media, for_source: bool) -> Option<Outpu
             (Cow::Borrowed(id.as_str()), None)
         }
         MediaSource::Base64(data) => {
-            (Cow::Owned(audio.metadata.get(AUDIO)?.to_text()?), Some(data.as_str()))
+            (Cow::Owned(audio.metadata.get(AUDIO)?.to_text()?), Some(data))
         }
         _ => return None,
     };
@@ -123,6 +123,6 @@ pub(super) fn file_form(file: &Media, for_source: bool) -> Result<FileForm<'_>, 
         return known.then_some(form).ok_or(MediaFault::Elsewhere);
     }
     let data = shared::document(file, for_source)?;
-    let filename = name.or_else(|| (!for_source).then(|| shared::file_name(data)));
+    let filename = name.or_else(|| (!for_source).then(|| shared::file_name(&data)));
     Ok(FileForm { filename, file_data: Some(data), file_id: None })
 }

@@ -1,6 +1,8 @@
 //! Media of results, which the form cannot hold in results. A user message after the results shows
 //! them.
 
+use std::borrow::Cow;
+
 use context_codec_kit::wire::counted_media;
 use context_core::ToolResult;
 use context_core::model::MediaKind;
@@ -31,7 +33,9 @@ pub(super) fn result_media<'a>(
 pub(super) fn content(result_media: Vec<ResultMedia<'_>>) -> Vec<PartForm<'_>> {
     result_media
         .into_iter()
-        .flat_map(|one| [PartForm::of_text(one.intro.into())].into_iter().chain(one.media))
+        .flat_map(|one| {
+            [PartForm::of_text(Cow::Owned(one.intro.into()))].into_iter().chain(one.media)
+        })
         .collect()
 }
 

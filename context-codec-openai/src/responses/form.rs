@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use context_codec_kit::wire;
 pub(super) use context_codec_kit::wire::raw_text as peek;
 use context_core::model::WireError;
-use context_core::{Json, Metadata};
+use context_core::{Json, JsonString, Metadata};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -203,7 +203,7 @@ pub(super) enum ValueOut<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum OutContent<'a> {
-    Text(Cow<'a, str>),
+    Text(Cow<'a, JsonString>),
     Parts(Vec<OutPart<'a>>),
 }
 
@@ -213,7 +213,7 @@ pub(super) enum OutPart<'a> {
     Text {
         #[serde(rename = "type")]
         kind: &'static str,
-        text: Cow<'a, str>,
+        text: Cow<'a, JsonString>,
         #[serde(skip_serializing_if = "Option::is_none")]
         prompt_cache_breakpoint: Option<&'a Json>,
     },
@@ -223,12 +223,12 @@ pub(super) enum OutPart<'a> {
         annotations: Annotations<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         logprobs: Option<&'a Json>,
-        text: &'a str,
+        text: &'a JsonString,
     },
     Refusal {
         #[serde(rename = "type")]
         kind: &'static str,
-        refusal: &'a str,
+        refusal: &'a JsonString,
     },
     Image {
         #[serde(rename = "type")]
@@ -267,11 +267,11 @@ pub(super) enum OutPart<'a> {
 }
 
 impl<'a> PartOut<'a> for OutPart<'a> {
-    fn of_text(text: Cow<'a, str>) -> Self {
+    fn of_text(text: Cow<'a, JsonString>) -> Self {
         Self::Text { kind: "input_text", text, prompt_cache_breakpoint: None }
     }
 
-    fn text(&mut self) -> Option<&mut Cow<'a, str>> {
+    fn text(&mut self) -> Option<&mut Cow<'a, JsonString>> {
         match self {
             Self::Text { text, .. } => Some(text),
             _ => None,
@@ -285,7 +285,7 @@ impl<'a> PartOut<'a> for OutPart<'a> {
 
 #[derive(Debug, Serialize)]
 pub(super) struct OutSound<'a> {
-    pub(super) data: &'a str,
+    pub(super) data: &'a JsonString,
     pub(super) format: &'a str,
 }
 
@@ -306,7 +306,7 @@ pub(super) struct OutReasoning<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content: Option<OutThoughts<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) encrypted_content: Option<&'a str>,
+    pub(super) encrypted_content: Option<&'a JsonString>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<&'a Json>,
 }
@@ -323,7 +323,7 @@ pub(super) enum OutThoughts<'a> {
 pub(super) struct OutThought<'a> {
     #[serde(rename = "type")]
     pub(super) kind: &'static str,
-    pub(super) text: &'a str,
+    pub(super) text: &'a JsonString,
 }
 
 #[derive(Debug, Serialize)]

@@ -295,9 +295,9 @@ fn reasoning(item: &Item<'_>, at: ItemPath) -> Result<Part, WireError> {
     let encrypted =
         item.encrypted_content.map(|raw| text(raw, || at.key("encrypted_content"))).transpose()?;
     Ok(Part::Reasoning(Reasoning {
-        text: joined(if content.is_empty() { &summary } else { &content }),
+        text: joined(if content.is_empty() { &summary } else { &content }).into(),
         signature: None,
-        encrypted: encrypted.map(Cow::into_owned),
+        encrypted: encrypted.map(Into::into),
         provider: Some(PROVIDER.to_owned()),
         metadata,
     }))
@@ -333,7 +333,7 @@ fn known(part: &Content<'_>, path: impl Fn() -> String + Copy) -> Result<Option<
         }
         "refusal" => {
             let metadata = Metadata::default().with(REFUSAL, truth());
-            Part::Text(Text { text: need(part.refusal, at("refusal"))?.into_owned(), metadata })
+            Part::Text(Text { text: need(part.refusal, at("refusal"))?.into(), metadata })
         }
         "input_image" => match image(part, path)? {
             Some(media) => Part::Image(media),
@@ -352,7 +352,7 @@ fn known(part: &Content<'_>, path: impl Fn() -> String + Copy) -> Result<Option<
             let data = need(sound.data, at("input_audio.data"))?.into_owned();
             Part::Audio(Media {
                 media_type: Some(format!("audio/{format}")),
-                ..media(MediaSource::Base64(data))
+                ..media(MediaSource::Base64(data.into()))
             })
         }
         _ => return Ok(None),

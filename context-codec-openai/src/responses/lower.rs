@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::message::{OpaqueBlock, Text, is_blank};
-use context_core::{Diagnostic, Json, Message, Part, Role, ToolCall};
+use context_core::message::{OpaqueBlock, Text};
+use context_core::{Diagnostic, Json, JsonString, Message, Part, Role, ToolCall};
 
 pub(super) use self::opaque::in_pairs;
 use self::part_metadata::PartMetadata;
@@ -185,7 +185,7 @@ impl<'a> Writer<'a> {
             return;
         }
         let id = self.fresh(id);
-        if id.is_none() && self.is_for_sending() && is_blank(&text.text) {
+        if id.is_none() && self.is_for_sending() && text.text.is_blank() {
             return;
         }
         turn.flush(&mut self.out);
@@ -240,7 +240,7 @@ impl<'a> Writer<'a> {
     /// Writes a part of the application's content or of a tool result.
     fn content(&mut self, part: &'a Part) -> Option<OutPart<'a>> {
         let why = match part {
-            Part::Text(text) if self.is_for_sending() && is_blank(&text.text) => return None,
+            Part::Text(text) if self.is_for_sending() && text.text.is_blank() => return None,
             Part::Text(text) => {
                 return Some(input_text(
                     Cow::Borrowed(&text.text),
@@ -315,7 +315,10 @@ fn simplest_content(mut parts: Vec<OutPart<'_>>) -> OutContent<'_> {
     }
 }
 
-fn input_text<'a>(text: Cow<'a, str>, prompt_cache_breakpoint: Option<&'a Json>) -> OutPart<'a> {
+fn input_text<'a>(
+    text: Cow<'a, JsonString>,
+    prompt_cache_breakpoint: Option<&'a Json>,
+) -> OutPart<'a> {
     OutPart::Text { kind: "input_text", text, prompt_cache_breakpoint }
 }
 

@@ -131,8 +131,10 @@ impl Stream {
         let mut deltas: Vec<_> = call_delta(&item).into_iter().collect();
         for part in message.parts {
             match part {
-                Part::Text(text) => deltas.push(AnswerDelta::Text(text.text)),
-                Part::Reasoning(thought) => deltas.push(AnswerDelta::Reasoning(thought.text)),
+                Part::Text(text) => deltas.push(AnswerDelta::Text(text.text.text().into_owned())),
+                Part::Reasoning(thought) => {
+                    deltas.push(AnswerDelta::Reasoning(thought.text.text().into_owned()))
+                }
                 Part::ToolCall(call) => {
                     deltas.push(AnswerDelta::ToolInput(call.input.as_written().to_owned()))
                 }
@@ -244,7 +246,7 @@ impl OpenItem {
                         true => metadata.clone().with(REFUSAL, truth()),
                         false => metadata.clone(),
                     };
-                    Part::Text(Text { text: piece.text.clone(), metadata })
+                    Part::Text(Text { text: piece.text.as_str().into(), metadata })
                 }));
                 return;
             }

@@ -23,7 +23,7 @@ fn media(source: MediaSource, media_type: Option<&str>) -> Media {
 }
 
 fn bytes(media_type: &str) -> Media {
-    media(MediaSource::Base64("QUJD".to_owned()), Some(media_type))
+    media(MediaSource::Base64("QUJD".into()), Some(media_type))
 }
 
 fn at(url: &str) -> Media {
@@ -99,7 +99,7 @@ fn images_are_of_types_that_are_seen() {
         bytes("image/bmp"),
         at("data:image/tiff;base64,QUJD"),
         at("file:///a.png"),
-        media(MediaSource::Base64("/9j/wAARCAABAAEDASIAAhEBAxEB".to_owned()), Some("image/jpg")),
+        media(MediaSource::Base64("/9j/wAARCAABAAEDASIAAhEBAxEB".into()), Some("image/jpg")),
         at("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"),
     ];
     let request = ModelRequest::new([Message::new(Role::User, images.map(Part::Image))]);

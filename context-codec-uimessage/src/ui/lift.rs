@@ -188,7 +188,7 @@ impl Reader<'_, '_> {
                     );
                     providers::with_rest(metadata, &rest)
                 };
-                self.step.parts.push(Part::Text(Text { text, metadata }));
+                self.step.parts.push(Part::Text(Text { text: text.into(), metadata }));
                 return Ok(true);
             }
             "reasoning" if answers => {

@@ -25,7 +25,7 @@ pub(super) fn lift(part: &Entries<'_>, path: &JsonPath<'_>) -> Result<Part, Wire
     let is_old = media_type.is_none() && part.get("url").is_none() && part.get("data").is_some();
     let (media_type, source, known) = if is_old {
         let data = part.need_text("data", path)?;
-        (part.text("mimeType", path)?, MediaSource::Base64(data.into_owned()), KNOWN_4)
+        (part.text("mimeType", path)?, MediaSource::Base64(data.into()), KNOWN_4)
     } else {
         (media_type, at_address(&part.need_text("url", path)?), KNOWN)
     };
@@ -55,7 +55,7 @@ fn of_type(media: Media) -> Part {
 fn at_address(url: &str) -> MediaSource {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     match inline {
-        Some((media_type, data)) if !media_type.is_empty() => MediaSource::Base64(data.to_owned()),
+        Some((media_type, data)) if !media_type.is_empty() => MediaSource::Base64(data.into()),
         _ => MediaSource::Url(url.to_owned()),
     }
 }

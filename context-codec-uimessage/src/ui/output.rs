@@ -25,7 +25,10 @@ pub(super) fn lift(raw: &RawValue) -> Vec<Part> {
         return parts;
     }
     let text = json(raw).as_str().to_owned();
-    vec![Part::Text(Text { text, metadata: Metadata::default().with(JSON_KEY, truth()) })]
+    vec![Part::Text(Text {
+        text: text.into(),
+        metadata: Metadata::default().with(JSON_KEY, truth()),
+    })]
 }
 
 /// Returns the parts of a list of text and file parts. A single text stays JSON, because parts of
@@ -46,7 +49,7 @@ fn part(raw: &RawValue) -> Option<Part> {
     let part = Entries::maybe(raw)?;
     match &*part.maybe_text("type")? {
         "text" => {
-            let mut text = Text { text: part.maybe_text("text")?.into_owned(), ..Text::default() };
+            let mut text = Text { text: part.maybe_text("text")?.into(), ..Text::default() };
             if let Some(rest) = part.rest(&["type", "text"]) {
                 text.metadata.insert(PART_KEY, rest);
             }

@@ -29,7 +29,7 @@ pub(super) fn lift(part: &Entries<'_>, path: &JsonPath<'_>) -> Result<Part, Wire
         (Some(text), _) | (None, Some(text)) => text,
         (None, None) => part.need_text("text", path)?,
     };
-    let mut thought = Reasoning { text: thought_text.into_owned(), ..Reasoning::default() };
+    let mut thought = Reasoning { text: thought_text.into(), ..Reasoning::default() };
     let mut metadata = Metadata::default();
     let rest = providers::rest(part, &KNOWN, OF_PART, &mut metadata, |provider, name, value| {
         let called =

@@ -35,7 +35,7 @@ fn ui(role: &str, n: usize, parts: Value) -> Value {
 
 #[test]
 fn a_turn_of_several_steps_is_one_ui_message() {
-    let picture = Part::Image(media(MediaSource::Base64("AAAA".to_owned()), Some("image/png")));
+    let picture = Part::Image(media(MediaSource::Base64("AAAA".into()), Some("image/png")));
     let (body, said) = shown([
         Message::text(Role::System, "Be brief."),
         Message::from("Look at both."),
@@ -131,8 +131,8 @@ fn what_the_form_cannot_hold_is_said() {
                 opaque("anthropic"),
                 opaque("uimessage"),
                 Part::Reasoning(Reasoning {
-                    text: "hm".to_owned(),
-                    signature: Some("s".to_owned()),
+                    text: "hm".into(),
+                    signature: Some("s".into()),
                     ..Reasoning::default()
                 }),
                 Part::ToolCall(ToolCall {
@@ -229,7 +229,7 @@ fn ids_by_position_are_free() {
 #[test]
 fn files_that_no_browser_can_read_are_left_out() {
     let url = |url: &str| media(MediaSource::Url(url.to_owned()), Some("image/png"));
-    let bytes = |data: &str| media(MediaSource::Base64(data.to_owned()), Some("image/png"));
+    let bytes = |data: &str| media(MediaSource::Base64(data.into()), Some("image/png"));
     let files =
         [bytes(""), bytes("no base64"), url(""), url("javascript:alert(1)"), url("file:///a.png")];
     let shown_ones = [url("/files/1.png"), url("https://example.org/a.png"), bytes("AAAA")];
@@ -246,9 +246,9 @@ fn files_that_no_browser_can_read_are_left_out() {
 #[test]
 fn results_hold_only_files_that_a_page_can_show() {
     let image = |source| Part::Image(media(source, Some("image/png")));
-    let damaged = image(MediaSource::Base64("no base64".to_owned()));
+    let damaged = image(MediaSource::Base64("no base64".into()));
     let elsewhere = image(MediaSource::Url("file:///etc/passwd".to_owned()));
-    let sound = image(MediaSource::Base64("AAAA".to_owned()));
+    let sound = image(MediaSource::Base64("AAAA".into()));
     let (body, said) = shown([
         Message::new(Role::Assistant, [Part::tool_call("c", "see", json!({}))]),
         Message::new(Role::Tool, [result("c", vec![damaged, sound, elsewhere], false)]),

@@ -183,7 +183,7 @@ fn files_are_media_of_their_type() {
     let of = |part: Value| parts(json!([part])).remove(0);
     let file = |kind: &str, url: &str| json!({"type": "file", "mediaType": kind, "url": url});
     let Part::Image(image) = of(file("image/png", "data:image/png;base64,AAAA")) else { panic!() };
-    assert_eq!(image.source, MediaSource::Base64("AAAA".to_owned()));
+    assert_eq!(image.source, MediaSource::Base64("AAAA".into()));
     let Part::Audio(audio) = of(file("audio/mpeg", "https://example.org/a.mp3")) else { panic!() };
     assert_eq!(audio.source, MediaSource::Url("https://example.org/a.mp3".to_owned()));
     let Part::Document(text) = of(file("text/plain", "data:text/plain,hello")) else { panic!() };
@@ -195,7 +195,7 @@ fn files_are_media_of_their_type() {
     else {
         panic!()
     };
-    assert_eq!(old.source, MediaSource::Base64("AAAA".to_owned()));
+    assert_eq!(old.source, MediaSource::Base64("AAAA".into()));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn outputs_are_what_a_model_gets() {
             .output
             .iter()
             .map(|part| match part {
-                Part::Text(text) => text.text.clone(),
+                Part::Text(text) => text.text.to_string(),
                 part => format!("{part:?}").chars().take_while(char::is_ascii_alphabetic).collect(),
             })
             .collect::<Vec<_>>()

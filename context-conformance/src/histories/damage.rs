@@ -234,7 +234,8 @@ fn truncate(history: &mut MessageList, at: usize, part: &Index) {
     parts.truncate(part.index(parts.len() + 1));
     match parts.last_mut() {
         Some(Part::Text(text)) => {
-            text.text = text.text.chars().take(text.text.chars().count() / 2).collect()
+            let half = text.text.chars().count() / 2;
+            text.text = text.text.chars().take(half).collect::<String>().into();
         }
         Some(Part::Reasoning(thought)) => thought.signature = None,
         Some(Part::ToolCall(call)) => {

@@ -137,7 +137,7 @@ fn source() -> impl Strategy<Value = MediaSource> {
         "//example.com/a.png",
     ]);
     prop_oneof![
-        6 => data().prop_map(MediaSource::Base64),
+        6 => data().prop_map(|data| MediaSource::Base64(data.into())),
         2 => (media_type(), data()).prop_map(|(media_type, data)| {
             MediaSource::Url(format!("data:{};base64,{data}", media_type.unwrap_or_default()))
         }),

@@ -123,9 +123,9 @@ fn thinks(
     provider: Option<&str>,
 ) -> Part {
     Part::Reasoning(Reasoning {
-        text: text.to_owned(),
-        signature: signature.map(str::to_owned),
-        encrypted: encrypted.map(str::to_owned),
+        text: text.into(),
+        signature: signature.map(Into::into),
+        encrypted: encrypted.map(Into::into),
         provider: provider.map(str::to_owned),
         metadata: Metadata::default(),
     })
@@ -183,7 +183,7 @@ fn media() -> impl Strategy<Value = Part> {
     (of_kind, 0..8, named).prop_map(|((kind, media_type), place, name)| {
         let data = bytes_of(media_type);
         let source = match place {
-            0..4 => MediaSource::Base64(data.to_owned()),
+            0..4 => MediaSource::Base64(data.into()),
             4 | 5 => MediaSource::Url("https://example.com/a.bin".to_owned()),
             6 => MediaSource::Url(format!("data:image/png;base64,{}", bytes_of("image/png"))),
             _ => MediaSource::Reference("file-123".to_owned()),

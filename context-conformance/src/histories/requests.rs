@@ -30,8 +30,10 @@ pub fn requests() -> impl Strategy<Value = (ModelRequest, Vec<Damage>)> {
         |((history, damages), system, (tools, tool_choice), output, settings, cache)| {
             let mut request =
                 ModelRequest::new(history).model("a-model").max_output_tokens(1_000).tools(tools);
-            request.system =
-                system.into_iter().map(|text| Text { text, ..Text::default() }).collect();
+            request.system = system
+                .into_iter()
+                .map(|text| Text { text: text.into(), ..Text::default() })
+                .collect();
             (request.tool_choice, request.output) = (tool_choice, output);
             (
                 request.cache,

@@ -101,7 +101,7 @@ fn lengthen(history: &mut MessageList, at: &Index, bytes: usize) {
             _ => continue,
         };
         let words = if text.text.is_empty() { "more" } else { text.text.as_str() };
-        text.text = words.repeat(bytes / words.len() + 1);
+        text.text = words.repeat(bytes / words.len() + 1).into();
         return;
     }
 }

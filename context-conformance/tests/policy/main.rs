@@ -83,7 +83,7 @@ impl ShorteningPolicy {
                 && let Some((head, _)) = context_core::history::shorten::ends(&text.text, 16, 0)
                 && !head.trim().is_empty()
             {
-                text.text = head.to_owned();
+                text.text = head.into();
                 changed = true;
             }
         }

@@ -188,6 +188,12 @@ impl From<&str> for Json {
     }
 }
 
+impl From<&super::json_string::JsonString> for Json {
+    fn from(text: &super::json_string::JsonString) -> Self {
+        Self::from(text.as_raw().to_owned())
+    }
+}
+
 impl From<&serde_json::Value> for Json {
     fn from(value: &serde_json::Value) -> Self {
         Self::from_serialize(value).expect("a value prints as JSON")

@@ -12,10 +12,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::part::ToolInput;
-use crate::{Message, Metadata, Part, Role, ToolCall, ToolResult};
-
-/// The bytes that are searched at once.
-const STEP: usize = 32;
+use crate::base::json_string::plain_length;
+use crate::{JsonString, Message, Metadata, Part, Role, ToolCall, ToolResult};
 
 /// Reads a stored form, and returns whether the message is written with the same bytes again.
 /// `None` if only the general reader can read it or say why it is malformed.
@@ -87,7 +85,7 @@ impl Reader<'_> {
     fn known_part(&mut self, with_results: bool) -> Option<Part> {
         self.expect(br#"{"type":""#)?;
         let part = if self.skip(br#"text","text":"#) {
-            Part::text(self.text()?)
+            Part::text(self.json_string()?)
         } else if self.skip(br#"tool_call","id":"#) {
             let id = self.text()?;
             self.expect(br#","name":"#)?;
@@ -154,6 +152,17 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads the text of a part.
+    fn json_string(&mut self) -> Option<JsonString> {
+        match JsonString::read(self.rest) {
+            Some((text, behind)) => {
+                self.rest = behind;
+                Some(text)
+            }
+            None => self.compared(),
+        }
+    }
+
     /// Reads a value and compares its bytes with what would be written.
     fn compared<T: DeserializeOwned + Serialize>(&mut self) -> Option<T> {
         let before = self.rest;
@@ -175,19 +184,6 @@ impl Reader<'_> {
         self.rest = &self.rest[values.byte_offset()..];
         Some(value)
     }
-}
-
-/// Returns the number of bytes before the first one that ends a JSON string or is escaped in it.
-fn plain_length(bytes: &[u8]) -> usize {
-    let is_special = |byte: u8| (byte == b'"') | (byte == b'\\') | (byte < 0x20);
-    // Without an early end within a step, so that all of its bytes are compared at once.
-    let is_plain = |step: &[u8; STEP]| {
-        step.iter().fold(0, |found, byte| found | u8::from(is_special(*byte))) == 0
-    };
-    let (steps, _) = bytes.as_chunks::<STEP>();
-    let plain = steps.iter().take_while(|step| is_plain(step)).count() * STEP;
-    let rest = &bytes[plain..];
-    plain + rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len())
 }
 
 /// Compares what is written with these bytes, and keeps those that are left.

@@ -8,7 +8,7 @@ use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Media, MediaSource, Message, Part, ToolInput, ToolResult};
-use crate::{Json, Metadata};
+use crate::{Json, JsonString, Metadata};
 
 /// The hash of a [`Message`]: 256 bits of BLAKE3. Equal messages have the same hash in every
 /// process.
@@ -82,6 +82,10 @@ impl Feed {
         self.text(text.unwrap_or_default());
     }
 
+    fn json_string(&mut self, text: Option<&JsonString>) {
+        self.option(text.map(JsonString::text).as_deref());
+    }
+
     fn json(&mut self, json: &Json) {
         self.text(json.as_str());
     }
@@ -105,14 +109,14 @@ impl Feed {
         match part {
             Part::Text(text) => {
                 self.text("text");
-                self.text(&text.text);
+                self.text(&text.text.text());
                 self.metadata(&text.metadata);
             }
             Part::Reasoning(thought) => {
                 self.text("reasoning");
-                self.text(&thought.text);
-                self.option(thought.signature.as_deref());
-                self.option(thought.encrypted.as_deref());
+                self.text(&thought.text.text());
+                self.json_string(thought.signature.as_ref());
+                self.json_string(thought.encrypted.as_ref());
                 self.option(thought.provider.as_deref());
                 self.metadata(&thought.metadata);
             }
@@ -166,12 +170,12 @@ impl Feed {
     fn media(&mut self, kind: &str, media: &Media) {
         self.text(kind);
         let (location, text) = match &media.source {
-            MediaSource::Base64(data) => ("base64", data),
-            MediaSource::Url(url) => ("url", url),
-            MediaSource::Reference(name) => ("reference", name),
+            MediaSource::Base64(data) => ("base64", data.text()),
+            MediaSource::Url(url) => ("url", url.into()),
+            MediaSource::Reference(name) => ("reference", name.into()),
         };
         self.text(location);
-        self.text(text);
+        self.text(&text);
         self.option(media.media_type.as_deref());
         self.option(media.name.as_deref());
         self.metadata(&media.metadata);

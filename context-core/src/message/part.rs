@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Json, Metadata};
+use crate::{Json, JsonString, Metadata};
 
 /// A part of a message.
 ///
@@ -43,7 +43,7 @@ pub enum Part {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
     /// The text.
-    pub text: String,
+    pub text: JsonString,
     /// Additional metadata.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
@@ -53,14 +53,14 @@ pub struct Text {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reasoning {
     /// The reasoning or its summary. May be empty.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub text: String,
+    #[serde(default, skip_serializing_if = "JsonString::is_empty")]
+    pub text: JsonString,
     /// The provider's signature over the reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signature: Option<String>,
+    pub signature: Option<JsonString>,
     /// The reasoning in encrypted form, which only the provider can read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub encrypted: Option<String>,
+    pub encrypted: Option<JsonString>,
     /// The provider that signed or encrypted the reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -133,7 +133,7 @@ pub struct Media {
 #[non_exhaustive]
 pub enum MediaSource {
     /// Inline, in Base64.
-    Base64(String),
+    Base64(JsonString),
     /// A URL.
     Url(String),
     /// A reference to a file of a provider or to a blob, by name.
@@ -160,7 +160,7 @@ pub struct OpaqueBlock {
 
 impl Part {
     /// Creates a text part.
-    pub fn text(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<JsonString>) -> Self {
         Self::Text(Text { text: text.into(), metadata: Metadata::default() })
     }
 
@@ -179,7 +179,7 @@ impl Part {
     }
 
     /// Creates a result with one text.
-    pub fn tool_result(call_id: impl Into<String>, text: impl Into<String>) -> Self {
+    pub fn tool_result(call_id: impl Into<String>, text: impl Into<JsonString>) -> Self {
         Self::ToolResult(ToolResult {
             call_id: call_id.into(),
             name: None,
@@ -192,17 +192,17 @@ impl Part {
 
 impl ToolCall {
     /// Creates a successful result with one text.
-    pub fn result(&self, text: impl Into<String>) -> ToolResult {
+    pub fn result(&self, text: impl Into<JsonString>) -> ToolResult {
         self.answered(text.into(), false)
     }
 
     /// Creates a failed result. The text tells the model what is wrong with the call and how to
     /// correct it.
-    pub fn error(&self, text: impl Into<String>) -> ToolResult {
+    pub fn error(&self, text: impl Into<JsonString>) -> ToolResult {
         self.answered(text.into(), true)
     }
 
-    fn answered(&self, text: String, is_error: bool) -> ToolResult {
+    fn answered(&self, text: JsonString, is_error: bool) -> ToolResult {
         ToolResult {
             call_id: self.id.clone(),
             name: Some(self.name.clone()),

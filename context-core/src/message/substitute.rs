@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Message, OpaqueBlock, Text};
-use crate::{Metadata, Part};
+use crate::{JsonString, Metadata, Part};
 
 /// The metadata key of a text that stands for the opaque block of its message. The value is the
 /// number of tokens of the block, or `true`.
@@ -42,14 +42,14 @@ impl Text {
     /// let message = Message::new(Role::User, [Part::Opaque(block), Part::Text(text)]);
     /// assert_eq!(message.substituted_block().and_then(|both| both.tokens), Some(812));
     /// ```
-    pub fn for_block(text: impl Into<String>, tokens: Option<u64>) -> Self {
+    pub fn for_block(text: impl Into<JsonString>, tokens: Option<u64>) -> Self {
         let value = tokens.map_or(Value::Bool(true), Value::from);
         Self { text: text.into(), metadata: Metadata::default().with(KEY, value) }
     }
 
     /// Creates a text that stands for the opaque block of its message and does not say what the
     /// block holds: for other providers, that is lost.
-    pub fn for_sealed_block(text: impl Into<String>, tokens: Option<u64>) -> Self {
+    pub fn for_sealed_block(text: impl Into<JsonString>, tokens: Option<u64>) -> Self {
         let mut text = Self::for_block(text, tokens);
         text.metadata.insert(SEALED, Value::Bool(true));
         text

@@ -61,9 +61,9 @@ impl Answer {
             .parts
             .iter()
             .flat_map(|part| match part {
-                Part::Text(text) => [Some(AnswerDelta::Text(text.text.clone())), None],
+                Part::Text(text) => [Some(AnswerDelta::Text(text.text.text().into_owned())), None],
                 Part::Reasoning(thought) => {
-                    [Some(AnswerDelta::Reasoning(thought.text.clone())), None]
+                    [Some(AnswerDelta::Reasoning(thought.text.text().into_owned())), None]
                 }
                 Part::ToolCall(call) => {
                     let begun =

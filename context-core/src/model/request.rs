@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::message::{OpaqueBlock, Text, is_blank};
+use crate::message::{OpaqueBlock, Text};
 use crate::model::{CachedContent, ProviderCompaction};
-use crate::{Chain, Json, Message, Messages, Metadata};
+use crate::{Chain, Json, JsonString, Message, Messages, Metadata};
 
 /// A provider-neutral model request.
 ///
@@ -94,7 +94,7 @@ impl ModelRequest {
 
     /// Adds a part to the system prompt. An empty text is ignored.
     #[must_use]
-    pub fn system(mut self, text: impl Into<String>) -> Self {
+    pub fn system(mut self, text: impl Into<JsonString>) -> Self {
         let text = text.into();
         if !text.is_empty() {
             self.system.push(Text { text, metadata: Metadata::default() });
@@ -167,7 +167,7 @@ impl ModelRequest {
 
     /// Returns the texts of the system prompt that are not blank.
     pub fn system_texts(&self) -> impl DoubleEndedIterator<Item = &Text> {
-        self.system.iter().filter(|text| !is_blank(&text.text))
+        self.system.iter().filter(|text| !text.text.is_blank())
     }
 
     /// Returns the system prompt as one text: its parts, separated by blank lines. `None` if there

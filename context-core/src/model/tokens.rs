@@ -282,10 +282,11 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
         let (mut total, mut left) = (TokenCount::ZERO, vec![part]);
         while let Some(part) = left.pop() {
             total += match part {
-                Part::Text(text) => self.count(&text.text),
+                Part::Text(text) => self.count(&text.text.text()),
                 Part::Reasoning(reasoning) => {
                     let sealed = reasoning.signature.iter().chain(&reasoning.encrypted);
-                    self.count(&reasoning.text) + sealed.map(|text| perhaps(text)).sum()
+                    self.count(&reasoning.text.text())
+                        + sealed.map(|text| perhaps(&text.text())).sum()
                 }
                 Part::ToolCall(call) => {
                     self.count(&call.name)
@@ -370,7 +371,7 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
             self.framing().output.of(self.count(&output.name) + self.count(description) + schema)
         });
         RequestTokens {
-            system: request.system.iter().map(|text| self.count(&text.text)).sum(),
+            system: request.system.iter().map(|text| self.count(&text.text.text())).sum(),
             tools: match request.tools.is_empty() {
                 true => TokenCount::ZERO,
                 false => {
@@ -407,7 +408,7 @@ mod tests {
     }
 
     fn image() -> Part {
-        let source = MediaSource::Base64("A".repeat(100_000));
+        let source = MediaSource::Base64("A".repeat(100_000).into());
         Part::Image(Media { source, media_type: None, name: None, metadata: Metadata::default() })
     }
 
@@ -454,7 +455,7 @@ mod tests {
     fn a_signature_may_count() {
         let thought = crate::message::Reasoning {
             text: "abc".into(),
-            signature: Some("S".repeat(40)),
+            signature: Some("S".repeat(40).into()),
             ..crate::message::Reasoning::default()
         };
         let count = Bytes.count_part(&Part::Reasoning(thought));

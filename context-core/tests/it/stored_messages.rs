@@ -39,12 +39,14 @@ fn simple_part() -> impl Strategy<Value = Part> {
     let input = prop_oneof![json().prop_map(ToolInput::Json), text().prop_map(ToolInput::Invalid)];
     prop_oneof![
         6 => text().prop_map(Part::text),
-        2 => (text(), metadata()).prop_map(|(text, metadata)| Part::Text(Text { text, metadata })),
+        2 => (text(), metadata()).prop_map(|(text, metadata)| {
+            Part::Text(Text { text: text.into(), metadata })
+        }),
         2 => (text(), text(), input, metadata()).prop_map(|(id, name, input, metadata)| {
             Part::ToolCall(ToolCall { id, name, input, metadata })
         }),
         1 => (text(), metadata()).prop_map(|(text, metadata)| {
-            Part::Reasoning(Reasoning { text, metadata, ..Reasoning::default() })
+            Part::Reasoning(Reasoning { text: text.into(), metadata, ..Reasoning::default() })
         }),
         1 => (text(), metadata()).prop_map(|(url, metadata)| {
             let source = MediaSource::Url(url);

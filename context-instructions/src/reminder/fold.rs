@@ -242,7 +242,7 @@ fn append(parts: &mut Vec<Part>, fired: Vec<FiredReminder>) -> Vec<Mark> {
         let (part, start) = match inline {
             Some((part, Text { text, .. })) => {
                 let start = end.unwrap_or_else(|| text.chars().count());
-                text.push_str(&element);
+                *text = format!("{text}{element}").into();
                 end = Some(start + length);
                 (part, start)
             }

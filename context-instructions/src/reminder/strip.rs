@@ -55,7 +55,7 @@ fn strip_part(parts: &mut Vec<Part>, index: usize, ranges: &[Range<usize>]) {
     if cut.is_empty() && !part.text.is_empty() {
         parts.remove(index);
     } else {
-        part.text = cut;
+        part.text = cut.into();
     }
 }
 

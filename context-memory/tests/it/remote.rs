@@ -79,7 +79,7 @@ async fn what_is_captured_on_one_side_is_recalled_on_the_other() {
     let memory = served.client(KEY);
     assert_eq!(memory.info(&never()).await.unwrap().name, "test");
     let thought =
-        Part::Reasoning(Reasoning { text: "a secret thought".to_owned(), ..Default::default() });
+        Part::Reasoning(Reasoning { text: "a secret thought".into(), ..Default::default() });
     let said = Message::new(Role::User, [thought, Part::text("My cat is called Tom.")]);
     let said = CapturedMessage::new("m", said).at(Timestamp::from_micros(7)).speaker("Ada");
     memory.capture(&turn(vec![said.clone()]), &never()).await.unwrap();

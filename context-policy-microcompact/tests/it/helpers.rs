@@ -50,7 +50,7 @@ pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> MessageLis
 }
 
 pub(crate) fn image() -> Part {
-    let source = MediaSource::Base64("A".repeat(40_000));
+    let source = MediaSource::Base64("A".repeat(40_000).into());
     Part::Image(Media {
         source,
         media_type: Some("image/png".into()),

@@ -29,7 +29,7 @@ fn images_in_old_results_are_cleared_and_those_of_the_user_stay() {
 #[test]
 fn documents_and_recordings_are_cleared_under_their_names() {
     let media = |media_type: &str| Media {
-        source: MediaSource::Base64("A".repeat(40_000)),
+        source: MediaSource::Base64("A".repeat(40_000).into()),
         media_type: Some(media_type.into()),
         name: None,
         metadata: Metadata::default(),

@@ -19,7 +19,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
 }
 
 fn picture(name: &str, width: u32, height: u32) -> Part {
-    Part::Image(media(MediaSource::Base64(STANDARD.encode(png(width, height))), Some(name)))
+    Part::Image(media(MediaSource::Base64(STANDARD.encode(png(width, height)).into()), Some(name)))
 }
 
 fn address(name: &str) -> Part {
@@ -62,7 +62,7 @@ fn of_images_that_are_too_large_only_those_go() {
     ])];
     let left = within(&history, &StripImages::new(), |limits| limits.pixels = Some(2_000));
     assert_eq!(left, ["[image removed: wide]", "fine", "[image removed: high]"]);
-    let heavy = Part::Image(media(MediaSource::Base64("A".repeat(4_000)), Some("heavy")));
+    let heavy = Part::Image(media(MediaSource::Base64("A".repeat(4_000).into()), Some("heavy")));
     let history = vec![attached([heavy, picture("light", 9, 9)])];
     let left = within(&history, &StripImages::new(), |limits| limits.bytes = Some(3_999));
     assert_eq!(left, ["[image removed: heavy]", "light"]);
@@ -72,7 +72,7 @@ fn of_images_that_are_too_large_only_those_go() {
 fn what_just_meets_a_limit_stays() {
     let weighing = |bytes: usize| {
         Part::Image(media(
-            MediaSource::Base64("A".repeat(bytes)),
+            MediaSource::Base64("A".repeat(bytes).into()),
             Some(if bytes > 4_000 { "over" } else { "at" }),
         ))
     };
@@ -113,7 +113,8 @@ fn the_size_is_found_behind_what_a_camera_writes_and_in_a_data_url() {
     photo.extend([0xFF, 0xC0, 0, 17, 8]);
     photo.extend([10_u16, 9_000].map(u16::to_be_bytes).concat());
     photo.extend([3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1]);
-    let photo = Part::Image(media(MediaSource::Base64(STANDARD.encode(photo)), Some("photo")));
+    let photo =
+        Part::Image(media(MediaSource::Base64(STANDARD.encode(photo).into()), Some("photo")));
     let url = format!("data:image/png;base64,{}", STANDARD.encode(png(9_000, 10)));
     let pasted = Part::Image(media(MediaSource::Url(url), Some("pasted")));
     let history = vec![attached([photo, pasted, picture("fine", 640, 480), address("unknown")])];
@@ -152,7 +153,7 @@ fn an_image_is_scaled_down_rather_than_removed_where_that_suffices() {
     let policy = StripImages::new().rescale(Shrink { side: 1_000 });
     let sent = left(&history, |view| policy.within(view, &limits)).unwrap();
     let [Part::Image(wide), fine] = &sent[0].parts[..] else { panic!("{sent:?}") };
-    assert_eq!(wide.source, MediaSource::Base64(STANDARD.encode(png(1_000, 1_000))));
+    assert_eq!(wide.source, MediaSource::Base64(STANDARD.encode(png(1_000, 1_000)).into()));
     assert_eq!(
         (wide.media_type.as_deref(), wide.name.as_deref()),
         (Some("image/png"), Some("wide"))

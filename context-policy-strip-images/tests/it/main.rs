@@ -35,7 +35,7 @@ pub(crate) fn media(source: MediaSource, name: Option<&str>) -> Media {
 }
 
 pub(crate) fn image(name: &str) -> Part {
-    Part::Image(media(MediaSource::Base64("AAAA".to_owned()), Some(name)))
+    Part::Image(media(MediaSource::Base64("AAAA".into()), Some(name)))
 }
 
 pub(crate) fn attached(parts: impl IntoIterator<Item = Part>) -> Arc<Message> {
@@ -73,7 +73,7 @@ pub(crate) fn left(
 /// Returns names of media and texts of a history, in order.
 pub(crate) fn content(messages: &MessageList) -> Vec<String> {
     let of = |part: &Part| match part {
-        Part::Text(text) => Some(text.text.clone()),
+        Part::Text(text) => Some(text.text.to_string()),
         Part::Image(media) | Part::Document(media) | Part::Audio(media) => media.name.clone(),
         _ => None,
     };

@@ -7,7 +7,7 @@ use context_core::history::{
     Goal, HistoryRewrite, HistoryView, Proposal, SummaryError, SummaryTask,
 };
 use context_core::model::Budget;
-use context_core::{Answer, CompactionPolicy, Message, Part, Role};
+use context_core::{Answer, CompactionPolicy, JsonString, Message, Part, Role};
 use context_policy_summarize::Summarize;
 use serde_json::json;
 
@@ -18,11 +18,11 @@ pub(crate) fn goal(target: u64) -> Goal {
     Goal::new(Budget::new(200_000, 8_000), 0, target)
 }
 
-pub(crate) fn user(text: impl Into<String>) -> Message {
+pub(crate) fn user(text: impl Into<JsonString>) -> Message {
     Message::text(Role::User, text)
 }
 
-pub(crate) fn assistant(text: impl Into<String>) -> Message {
+pub(crate) fn assistant(text: impl Into<JsonString>) -> Message {
     Message::text(Role::Assistant, text)
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn call(id: &str, tool: &str, input: serde_json::Value) -> Message {
     Message::new(Role::Assistant, [Part::tool_call(id, tool, input)])
 }
 
-pub(crate) fn result(id: &str, text: impl Into<String>) -> Message {
+pub(crate) fn result(id: &str, text: impl Into<JsonString>) -> Message {
     Message::new(Role::Tool, [Part::tool_result(id, text)])
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn accept(
     Ok(plan.apply(messages)?)
 }
 
-pub(crate) fn says(text: impl Into<String>) -> Answer {
+pub(crate) fn says(text: impl Into<JsonString>) -> Answer {
     Answer::new(assistant(text))
 }
 

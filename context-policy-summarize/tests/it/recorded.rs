@@ -37,7 +37,7 @@ fn message(json: &Value) -> Message {
 fn part(json: &Value) -> Part {
     let text = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
     let media = || Media {
-        source: MediaSource::Base64(text("data")),
+        source: MediaSource::Base64(text("data").into()),
         media_type: Some(text("mimeType")),
         name: None,
         metadata: Metadata::default(),

@@ -16,7 +16,7 @@ use crate::fixture::{
 };
 
 fn picture(name: Option<&str>) -> Media {
-    let source = MediaSource::Base64("AAAA".repeat(1_000));
+    let source = MediaSource::Base64("AAAA".repeat(1_000).into());
     Media {
         source,
         media_type: Some("image/png".into()),

@@ -23,7 +23,7 @@ pub(crate) fn history(size: usize) -> Vec<Arc<Message>> {
 /// Returns the same with an image after the text of each result.
 pub(crate) fn with_images(size: usize) -> Vec<Arc<Message>> {
     let image = Part::Image(Media {
-        source: MediaSource::Base64("iVBORw0KGgo".repeat(100)),
+        source: MediaSource::Base64("iVBORw0KGgo".repeat(100).into()),
         media_type: Some("image/png".into()),
         name: Some("screen.png".into()),
         metadata: Metadata::default(),

@@ -1,6 +1,5 @@
 //! Judging a reply: whether it is an answer.
 
-use context_core::message::is_blank;
 use context_core::model::{ModelErrorCode, StopReason};
 use context_core::{Answer, Json, Message, ModelError, Part, Role};
 
@@ -152,7 +151,7 @@ fn failed(error: ModelError) -> Answer {
 /// Whether a part is usable content. Reasoning alone is not.
 fn says_something(part: &Part) -> bool {
     match part {
-        Part::Text(text) => !is_blank(&text.text),
+        Part::Text(text) => !text.text.is_blank(),
         Part::Reasoning(_) => false,
         _ => true,
     }

@@ -48,7 +48,7 @@ impl Prompt {
 
     /// Returns all parts as the system prompt of a request.
     pub(super) fn into_texts(self) -> Vec<Text> {
-        self.parts.into_iter().map(|text| Text { text, ..Text::default() }).collect()
+        self.parts.into_iter().map(|text| Text { text: text.into(), ..Text::default() }).collect()
     }
 }
 

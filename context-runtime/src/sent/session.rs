@@ -229,7 +229,7 @@ impl Session {
 
 fn text_part(text: &str) -> Text {
     let (text, metadata) = (text.to_owned(), Metadata::default());
-    Text { text, metadata }
+    Text { text: text.into(), metadata }
 }
 
 /// Returns the boundary that was made for a request: it is stored behind the answer, and was made

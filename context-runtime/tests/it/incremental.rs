@@ -79,7 +79,7 @@ impl Talk {
             }
             Change::Shows => {
                 let image = Part::Image(Media {
-                    source: MediaSource::Base64("iVBORw0KGgo=".to_owned()),
+                    source: MediaSource::Base64("iVBORw0KGgo=".into()),
                     media_type: Some("image/png".into()),
                     name: None,
                     metadata: Metadata::default(),

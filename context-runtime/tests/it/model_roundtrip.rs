@@ -1,5 +1,6 @@
 //! From an engine to a provider's body, and from its answer back into the chat.
 
+use context_runtime::fragments::Encoded;
 use context_runtime::{
     Fragment, Json, Message, PROVIDERS, Part, Role, assistant, message_codec,
     model::{CacheMarks, ModelRequest},
@@ -49,6 +50,33 @@ async fn a_resolve_becomes_a_body_in_any_form() {
         assert!(conversation(&lowered.body).len() >= 3, "{name}: {text}");
     }
     assert!(provider("uimessage").is_err());
+}
+
+/// A text is copied from the stored body into the one that is sent. What another program spelled in
+/// another way must not make another request, which the prompt cache would miss.
+#[test]
+fn a_text_is_sent_alike_however_its_stored_body_spells_it() {
+    let text = "caf\u{e9} / \"q\"\n\t\u{1b}[0m \\ \u{1f600}";
+    let written = serde_json::to_string(text).unwrap();
+    let spellings = [
+        written.as_str(),
+        r#""caf\u00e9 \/ \u0022q\u0022\u000a\u0009\u001b[0m \u005c \ud83d\ude00""#,
+        r#""caf\u00E9 / \"q\"\n\t\u001B[0m \\ \uD83D\uDE00""#,
+    ];
+    for name in PROVIDERS.iter().copied().chain(["uimessage"]) {
+        let codec = message_codec(name).unwrap();
+        let made = codec.lower(&ModelRequest::new([Message::from(text)])).unwrap().body;
+        assert!(made.as_str().contains(&written), "{name}: {made}");
+        for spelling in spellings {
+            let body =
+                format!(r#"{{"role":"user","parts":[{{"type":"text","text":{spelling}}}]}}"#);
+            let stored = Encoded::new(Message::KIND, Message::VERSION, body.into_bytes());
+            let read = Message::decode(&stored).unwrap();
+            assert_eq!(read, Message::from(text), "{spelling}");
+            let sent = codec.lower(&ModelRequest::new([read])).unwrap().body;
+            assert_eq!(sent, made, "{name}: {spelling}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ fn replaced(message: &Message, from: &str, to: &str) -> Message {
     let mut changed = message.clone();
     for part in &mut changed.parts {
         if let Part::Text(text) = part {
-            text.text = text.text.replace(from, to);
+            text.text = text.text.replace(from, to).into();
         }
     }
     changed

@@ -220,11 +220,11 @@ fn texts(message: &Message) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for part in &message.parts {
         match part {
-            Part::Text(text) => out.push(text.text.clone()),
+            Part::Text(text) => out.push(text.text.to_string()),
             Part::ToolCall(call) => out.push(call.input.as_written().to_owned()),
             Part::ToolResult(result) => {
                 out.extend(result.output.iter().filter_map(|part| match part {
-                    Part::Text(text) => Some(text.text.clone()),
+                    Part::Text(text) => Some(text.text.to_string()),
                     _ => None,
                 }));
             }

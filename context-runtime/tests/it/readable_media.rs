@@ -81,7 +81,7 @@ async fn prepare(
 fn sent(context: &ModelContext) -> String {
     fn line(part: &Part) -> String {
         match part {
-            Part::Text(text) => text.text.clone(),
+            Part::Text(text) => text.text.to_string(),
             Part::Image(media) | Part::Audio(media) | Part::Document(media) => {
                 format!("(media {})", media.name.as_deref().unwrap_or_default())
             }

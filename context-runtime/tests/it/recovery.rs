@@ -27,7 +27,7 @@ impl TokenCounter for ByteCounter {
 }
 
 fn image() -> Part {
-    let source = MediaSource::Base64("AAAA".to_owned());
+    let source = MediaSource::Base64("AAAA".into());
     Part::Image(Media { source, media_type: None, name: None, metadata: Metadata::default() })
 }
 

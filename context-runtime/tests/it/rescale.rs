@@ -158,7 +158,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 fn attached(name: &str, bytes: &[u8]) -> Part {
-    let source = MediaSource::Base64(STANDARD.encode(bytes));
+    let source = MediaSource::Base64(STANDARD.encode(bytes).into());
     let media_type = Some("image/png".to_owned());
     Part::Image(Media {
         source,
@@ -185,7 +185,7 @@ fn after(refusal: &str, image: &[u8]) -> Vec<String> {
             let image = image::load_from_memory(&STANDARD.decode(data).unwrap()).unwrap();
             format!("{} x {}", image.width(), image.height())
         }
-        Part::Text(text) => text.text.clone(),
+        Part::Text(text) => text.text.to_string(),
         other => panic!("{other:?}"),
     };
     recovered.carried.unwrap().rewrite.messages[0].parts.iter().map(shown).collect()

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use context_runtime::{
     CancelSignal, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder, Error,
-    ErrorKind, Message, ModelContext, Part, PrepareInput, Result, Role,
+    ErrorKind, JsonString, Message, ModelContext, Part, PrepareInput, Result, Role,
     compaction::{
         BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, PolicyKind, Proposal,
     },
@@ -64,7 +64,7 @@ pub(crate) fn call(id: &str) -> Arc<Message> {
     ))
 }
 
-pub(crate) fn result(id: &str, text: impl Into<String>) -> Arc<Message> {
+pub(crate) fn result(id: &str, text: impl Into<JsonString>) -> Arc<Message> {
     Arc::new(Message::new(Role::Tool, [Part::tool_result(id, text)]))
 }
 
@@ -72,9 +72,9 @@ pub(crate) fn result(id: &str, text: impl Into<String>) -> Arc<Message> {
 pub(crate) fn shown(messages: &[Arc<Message>]) -> Vec<String> {
     let part = |part: &Part| match part {
         Part::Text(text) => text.text.clone(),
-        Part::ToolCall(call) => format!("call {}", call.id),
-        Part::ToolResult(result) => format!("result {}", result.call_id),
-        _ => "other".to_owned(),
+        Part::ToolCall(call) => format!("call {}", call.id).into(),
+        Part::ToolResult(result) => format!("result {}", result.call_id).into(),
+        _ => "other".into(),
     };
     let shown = |message: &Arc<Message>| {
         format!(

@@ -61,8 +61,8 @@ fn body(name: &str, request: &ModelRequest) -> String {
 
 /// Returns a user message with these images, in Base64.
 fn with_images(images: impl IntoIterator<Item = String>) -> Message {
-    let image = |data| {
-        let source = MediaSource::Base64(data);
+    let image = |data: String| {
+        let source = MediaSource::Base64(data.into());
         Part::Image(Media {
             source,
             media_type: Some("image/png".into()),

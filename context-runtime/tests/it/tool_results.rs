@@ -78,10 +78,12 @@ fn words(what: &str, count: usize) -> String {
 
 #[tokio::test]
 async fn what_is_small_stays_in_its_allocation() {
-    let (store, small) = (store().await, "all is well".to_owned());
+    let store = store().await;
     let runtime = runtime(&store);
-    let address = small.as_ptr();
-    let input = input([Part::tool_result("a", small)]);
+    let small = Part::tool_result("a", "all is well");
+    let Part::ToolResult(result) = &small else { unreachable!() };
+    let address = text(result).as_ptr();
+    let input = input([small]);
     let asked = Arc::clone(&input.messages[0]);
     let output = runtime.apply_tool_results(input).await.unwrap();
     assert_eq!(text(results(&output)[0]).as_ptr(), address);

@@ -108,10 +108,10 @@ fn every_part_of_a_message_is_masked_except_what_a_provider_wants_back() {
         Role::Assistant,
         [
             Part::text(&*text),
-            Part::Reasoning(Reasoning { text: text.clone(), ..Reasoning::default() }),
+            Part::Reasoning(Reasoning { text: text.as_str().into(), ..Reasoning::default() }),
             Part::tool_call("c", "run", json!({ "line": text, "nested": { "list": [text] } })),
             Part::tool_result("c", &*text),
-            Part::Document(media(MediaSource::Base64(encoded.clone()))),
+            Part::Document(media(MediaSource::Base64(encoded.as_str().into()))),
             Part::Document(media(MediaSource::Url(format!("data:text/plain;base64,{encoded}")))),
             Part::Image(media(MediaSource::Url(format!("https://x.org/?t={secret}")))),
             Part::Data(Data { name: "d".into(), value: json!({ "a": text }).into() }),
@@ -131,7 +131,7 @@ fn every_part_of_a_message_is_masked_except_what_a_provider_wants_back() {
         Role::Assistant,
         [
             Part::Reasoning(Reasoning {
-                text: text.clone(),
+                text: text.as_str().into(),
                 signature: Some("s".into()),
                 ..Reasoning::default()
             }),

@@ -123,8 +123,8 @@ pub(crate) async fn write(site: &Site) -> String {
         ),
     ];
     let thought = Part::Reasoning(Reasoning {
-        text: format!("{}\n\n{MARKDOWN}", hostile("thought")),
-        signature: Some(hostile("signature")),
+        text: format!("{}\n\n{MARKDOWN}", hostile("thought")).into(),
+        signature: Some(hostile("signature").into()),
         provider: Some(hostile("thinker")),
         ..Reasoning::default()
     });

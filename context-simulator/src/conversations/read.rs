@@ -101,7 +101,7 @@ fn content(content: Option<&Value>) -> Vec<Part> {
 }
 
 fn text_part(text: &str) -> Option<Part> {
-    let text = Text { text: text.to_owned(), metadata: Metadata::default() };
+    let text = Text { text: text.into(), metadata: Metadata::default() };
     (!text.text.trim().is_empty()).then_some(Part::Text(text))
 }
 
@@ -131,7 +131,7 @@ fn plain_block(block: &Value) -> Option<Part> {
         "image" => {
             let source = block.get("source")?;
             let media_type = text(source, "media_type").map(str::to_owned);
-            let source = MediaSource::Base64(text(source, "data")?.to_owned());
+            let source = MediaSource::Base64(text(source, "data")?.into());
             Some(Part::Image(Media {
                 source,
                 media_type,

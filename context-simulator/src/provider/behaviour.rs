@@ -46,9 +46,11 @@ impl AnswerPiece {
 
     fn of_part(part: &Part) -> Option<Self> {
         match part {
-            Part::Text(text) if !text.text.trim().is_empty() => Some(Self::Text(text.text.clone())),
+            Part::Text(text) if !text.text.trim().is_empty() => {
+                Some(Self::Text(text.text.text().into_owned()))
+            }
             Part::Reasoning(thought) if !thought.text.trim().is_empty() => {
-                Some(Self::Thought(thought.text.clone()))
+                Some(Self::Thought(thought.text.text().into_owned()))
             }
             Part::ToolCall(ToolCall { id, name, input, .. }) => {
                 let written =

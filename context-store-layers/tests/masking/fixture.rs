@@ -44,13 +44,13 @@ fn message(role: Role, text: &str) -> Message {
     };
     let parts = match role {
         Role::Assistant => vec![
-            Part::Reasoning(Reasoning { text: text.to_owned(), ..Reasoning::default() }),
+            Part::Reasoning(Reasoning { text: text.into(), ..Reasoning::default() }),
             Part::tool_call("c1", "run", json!({ "line": text, "more": [{ "x": text }] })),
         ],
         Role::Tool => vec![Part::tool_result("c1", text)],
         _ => vec![
             Part::text(text),
-            Part::Document(media(MediaSource::Base64(encoded))),
+            Part::Document(media(MediaSource::Base64(encoded.into()))),
             Part::Data(Data { name: "d".to_owned(), value: json!([text]).into() }),
         ],
     };

@@ -25,11 +25,8 @@ async fn create(store: &dyn Store) {
 
 /// Returns a message with a secret in an opaque block and in signed reasoning.
 fn signed(text: &str) -> Message {
-    let reasoning = Reasoning {
-        text: text.to_owned(),
-        signature: Some("signed".to_owned()),
-        ..Reasoning::default()
-    };
+    let reasoning =
+        Reasoning { text: text.into(), signature: Some("signed".into()), ..Reasoning::default() };
     let block = OpaqueBlock { provider: "p".to_owned(), value: json!({ "a": text }).into() };
     Message::new(Role::Assistant, [Part::Reasoning(reasoning), Part::Opaque(block)])
 }

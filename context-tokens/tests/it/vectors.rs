@@ -60,7 +60,7 @@ fn estimates() {
             // The other implementation counts an image within a result as a placeholder; here it
             // counts like any image.
             "tool_result" => {
-                let source = MediaSource::Base64(text(&block["content"][0]["data"]));
+                let source = MediaSource::Base64(text(&block["content"][0]["data"]).into());
                 let image = Part::Image(Media {
                     source,
                     media_type: None,
@@ -80,8 +80,8 @@ fn estimates() {
             // The other implementation does not count signatures, but they are sent.
             "thinking" => {
                 let thought = Part::Reasoning(Reasoning {
-                    text: text(&block["text"]),
-                    signature: Some(text(&block["signature"])),
+                    text: text(&block["text"]).into(),
+                    signature: Some(text(&block["signature"]).into()),
                     ..Reasoning::default()
                 });
                 let count = counter.count_part(&thought);

@@ -47,7 +47,7 @@ impl Replay {
             let thought = node.body.text("reasoning_content");
             if !thought.is_empty() {
                 parts.push(Part::Reasoning(Reasoning {
-                    text: thought.to_owned(),
+                    text: thought.into(),
                     ..Reasoning::default()
                 }));
             }

@@ -24,7 +24,8 @@ pub(super) fn read(raw: &RawValue) -> Option<(Vec<Message>, OriginalRecord)> {
             for thought in list(record.get("thoughts").copied())? {
                 let part = |key| value_of(thought, key, '"').and_then(text_of);
                 let text = format!("{}\n{}", part("subject")?, part("description")?);
-                parts.push(Part::Reasoning(Reasoning { text, ..Reasoning::default() }));
+                parts
+                    .push(Part::Reasoning(Reasoning { text: text.into(), ..Reasoning::default() }));
             }
             if let Some(content) = content {
                 let message = message_of(content, Role::Assistant)?;
@@ -107,7 +108,7 @@ fn output(result: &RawValue) -> Option<Vec<Part>> {
             let text = |key| value_of(inline, key, '"').and_then(text_of);
             let (media_type, data) = (text("mimeType")?, text("data")?);
             let media = Media {
-                source: MediaSource::Base64(data),
+                source: MediaSource::Base64(data.into()),
                 media_type: Some(media_type.clone()),
                 name: None,
                 metadata: Metadata::default(),

@@ -53,9 +53,9 @@ fn has_grown(stored: &Message, new: &Message) -> bool {
 fn part_has_grown(stored: &Part, new: &Part, is_of_log: bool) -> bool {
     match (stored, new) {
         (Part::Text(stored), Part::Text(new)) => {
-            new.text.starts_with(&stored.text) && (is_of_log || !stored.text.is_empty())
+            new.text.starts_with(&*stored.text) && (is_of_log || !stored.text.is_empty())
         }
-        (Part::Reasoning(stored), Part::Reasoning(new)) => new.text.starts_with(&stored.text),
+        (Part::Reasoning(stored), Part::Reasoning(new)) => new.text.starts_with(&*stored.text),
         (Part::ToolCall(stored), Part::ToolCall(new)) => {
             let is_begun = match &stored.input {
                 ToolInput::Json(json) => is_of_log && json.as_str() == "{}",
@@ -70,7 +70,7 @@ fn part_has_grown(stored: &Part, new: &Part, is_of_log: bool) -> bool {
             stored.call_id == new.call_id
                 && stored.output.len() <= new.output.len()
                 && outputs.into_iter().all(|(old, new)| match (old, new) {
-                    (Part::Text(old), Part::Text(new)) => new.text.starts_with(&old.text),
+                    (Part::Text(old), Part::Text(new)) => new.text.starts_with(&*old.text),
                     (old, new) => old == new,
                 })
         }

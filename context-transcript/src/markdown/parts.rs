@@ -45,7 +45,7 @@ pub(super) fn part(out: &mut impl Write, part: &Part) -> fmt::Result {
 
 fn reasoning(out: &mut impl Write, thought: &Reasoning) -> fmt::Result {
     if thought.text.trim().is_empty() {
-        let size = thought.encrypted.as_ref().map_or(0, String::len);
+        let size = thought.encrypted.as_ref().map_or(0, |sealed| sealed.len());
         return match size {
             0 => Ok(()),
             size => writeln!(out, "\n*A thought that only the provider can read, {}*", bytes(size)),

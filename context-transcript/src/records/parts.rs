@@ -60,15 +60,19 @@ pub(crate) fn runs(parts: impl IntoIterator<Item = (Role, Part)>) -> Vec<Message
 
 /// Returns the texts of parts, without separators.
 pub(crate) fn texts(parts: &[Part]) -> String {
-    let text = |part: &Part| match part {
-        Part::Text(text) => Some(text.text.clone()),
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.text.text()),
         _ => None,
-    };
-    parts.iter().filter_map(text).collect()
+    });
+    texts.collect()
 }
 
 pub(crate) fn reasoning(text: String, signature: Option<String>) -> Part {
-    Part::Reasoning(Reasoning { text, signature, ..Reasoning::default() })
+    Part::Reasoning(Reasoning {
+        text: text.into(),
+        signature: signature.map(Into::into),
+        ..Reasoning::default()
+    })
 }
 
 /// Creates a call. An input that is not given is an empty object.
@@ -115,7 +119,7 @@ pub(crate) fn media(source: MediaSource, media_type: Option<String>, name: Optio
 pub(crate) fn media_of_url(url: String, media_type: Option<String>, name: Option<String>) -> Part {
     match data_url(&url) {
         Some((kind, bytes)) => {
-            media(MediaSource::Base64(bytes.to_owned()), Some(kind.to_owned()), name)
+            media(MediaSource::Base64(bytes.into()), Some(kind.to_owned()), name)
         }
         None => media(MediaSource::Url(url), media_type, name),
     }
@@ -146,7 +150,7 @@ pub(crate) fn mcp_part(block: &Entries<'_>) -> Option<Part> {
     match text(block, "type")?.as_str() {
         "text" => Some(Part::text(text(block, "text")?)),
         "image" | "audio" => {
-            let source = MediaSource::Base64(text(block, "data")?);
+            let source = MediaSource::Base64(text(block, "data")?.into());
             Some(media(source, Some(text(block, "mimeType")?), None))
         }
         _ => None,

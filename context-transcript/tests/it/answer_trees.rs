@@ -43,7 +43,7 @@ fn chat(file: &Value) -> StoredChat {
 /// Returns the parts of a message as text.
 fn parts(message: &Message) -> String {
     let part = |part: &Part| match part {
-        Part::Text(text) => text.text.clone(),
+        Part::Text(text) => text.text.to_string(),
         Part::ToolCall(call) => format!("→ {} {}", call.name, call.input.as_written()),
         Part::ToolResult(result) => {
             let output = Message::new(Role::Tool, result.output.clone());

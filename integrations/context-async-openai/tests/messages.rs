@@ -51,7 +51,7 @@ fn a_conversation_survives_the_responses_api() {
 /// Roles and contents, without what the metadata keep of the form.
 fn contents(messages: &[Message]) -> Vec<(Role, Vec<String>)> {
     let part = |part: &Part| match part {
-        Part::Text(text) => text.text.clone(),
+        Part::Text(text) => text.text.to_string(),
         Part::ToolCall(call) => format!("{} {} {}", call.id, call.name, call.input.as_written()),
         Part::ToolResult(result) => format!("{} {:?}", result.call_id, result.output),
         Part::Image(media) => format!("{:?} {:?}", media.source, media.media_type),

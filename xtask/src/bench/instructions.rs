@@ -25,7 +25,7 @@ pub(super) const PROGRAM: &str = "instructions";
 /// The file of saved counts.
 const FILE: &str = "context-runtime/benches/instructions/counts.toml";
 
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Run only the cases whose names contain this text
     #[arg(long, value_name = "TEXT")]
@@ -36,6 +36,11 @@ pub(crate) struct Args {
     /// Save the counts as the new reference
     #[arg(long)]
     save: bool,
+}
+
+impl Args {
+    /// Counts every case once.
+    pub(crate) const ALL: Self = Self { case: None, runs: 1, save: false };
 }
 
 /// A case of the program.

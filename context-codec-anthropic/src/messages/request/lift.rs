@@ -137,7 +137,7 @@ fn system(written: &RawValue) -> Result<Option<Vec<Text>>, WireError> {
     match raw_kind(written) {
         "a string" => {
             let text = read_text(written, &path)?;
-            let text = Text { text: text.into_owned(), metadata: Metadata::default() };
+            let text = Text { text: text.into(), metadata: Metadata::default() };
             Ok(Some(if text.text.is_empty() { Vec::new() } else { vec![text] }))
         }
         "a list" => {

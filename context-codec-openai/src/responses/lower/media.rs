@@ -38,7 +38,7 @@ pub(in crate::responses) fn file(
         _ => {
             let data = shared::document(file, !is_for_sending).map_err(MediaFault::reason)?;
             filename =
-                file.name.as_deref().or_else(|| is_for_sending.then(|| shared::file_name(data)));
+                file.name.as_deref().or_else(|| is_for_sending.then(|| shared::file_name(&data)));
             file_data = Some(data);
         }
     }

@@ -1,7 +1,8 @@
 //! Lowering of tool results.
 
-use context_core::message::is_blank;
-use context_core::{Part, ToolResult};
+use std::borrow::Cow;
+
+use context_core::{JsonString, Part, ToolResult};
 
 use super::part_metadata::PartMetadata;
 use super::{Writer, input_text, simplest_content};
@@ -20,10 +21,10 @@ impl<'a> Writer<'a> {
         let custom = metadata.is_custom || call.is_some_and(|call| call.is_custom);
         let output = match result.output.as_slice() {
             [Part::Text(text)] if text.metadata.is_empty() && !result.is_error => {
-                OutContent::Text(text.text.as_str().into())
+                OutContent::Text(Cow::Borrowed(&text.text))
             }
             _ => match self.shown(result) {
-                parts if parts.is_empty() => OutContent::Text("".into()),
+                parts if parts.is_empty() => OutContent::Text(Cow::Owned(JsonString::default())),
                 parts => simplest_content(parts),
             },
         };
@@ -46,8 +47,10 @@ impl<'a> Writer<'a> {
         let (mut parts, mut lost) = (Vec::with_capacity(result.output.len()), Vec::new());
         for part in &result.output {
             match part {
-                Part::Data(data) => parts.push(input_text(data.value.as_str().into(), None)),
-                Part::Text(text) if self.is_for_sending() && is_blank(&text.text) => {}
+                Part::Data(data) => {
+                    parts.push(input_text(Cow::Owned(data.value.as_str().into()), None))
+                }
+                Part::Text(text) if self.is_for_sending() && text.text.is_blank() => {}
                 _ => match self.content(part) {
                     Some(part) => parts.push(part),
                     None => lost.push(part),

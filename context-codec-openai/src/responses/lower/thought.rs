@@ -36,7 +36,7 @@ impl<'a> Writer<'a> {
             id,
             summary,
             content,
-            encrypted_content: thought.encrypted.as_deref(),
+            encrypted_content: thought.encrypted.as_ref(),
             status: metadata.status,
         }))
     }
@@ -48,14 +48,14 @@ fn thoughts<'a>(
     thought: &'a Reasoning,
     metadata: &PartMetadata<'a>,
 ) -> (OutThoughts<'a>, Option<OutThoughts<'a>>) {
-    let plain = || match thought.text.as_str() {
-        "" => OutThoughts::None([]),
+    let plain = || match &thought.text {
+        text if text.is_empty() => OutThoughts::None([]),
         text => OutThoughts::One([OutThought { kind: "summary_text", text }]),
     };
     let (content, summary) = (metadata.content, metadata.summary);
     let text = content.and_then(joined_text).or_else(|| summary.and_then(joined_text));
     match text {
-        Some(text) if text != thought.text => (plain(), None),
+        Some(text) if *text != *thought.text => (plain(), None),
         Some(_) => (
             summary.map_or(OutThoughts::None([]), OutThoughts::Source),
             content.map(OutThoughts::Source),

@@ -6,7 +6,7 @@ use context_codec_kit::normalize::NormalizedTools;
 use context_codec_kit::wire::{Entries, Key, same_settings};
 use context_core::message::{OpaqueBlock, Text};
 use context_core::model::{FunctionTool, OutputSchema, Tool, ToolChoice, WireError};
-use context_core::{Json, Metadata, ModelRequest};
+use context_core::{Json, JsonString, Metadata, ModelRequest};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
@@ -193,7 +193,7 @@ impl<'a> Extra<'a> {
 pub(super) struct Envelope<'a> {
     request: &'a ModelRequest,
     extra: Extra<'a>,
-    instructions: Option<Cow<'a, str>>,
+    instructions: Option<Cow<'a, JsonString>>,
     tools: Vec<OutTool<'a>>,
     choice: Option<&'a ToolChoice>,
     cache_key: Option<&'a str>,
@@ -233,8 +233,12 @@ impl<'a> Envelope<'a> {
     }
 }
 
-fn joined<'a>(texts: impl Iterator<Item = &'a Text>) -> Option<Cow<'a, str>> {
-    texts.map(|text| Cow::Borrowed(text.text.as_str())).reduce(|all, text| all + "\n\n" + text)
+fn joined<'a>(texts: impl Iterator<Item = &'a Text>) -> Option<Cow<'a, JsonString>> {
+    let between = JsonString::from("\n\n");
+    let add = |all: Cow<'a, JsonString>, text: Cow<'a, JsonString>| {
+        Cow::Owned(JsonString::concat([&*all, &between, &text]))
+    };
+    texts.map(|text| Cow::Borrowed(&text.text)).reduce(add)
 }
 
 fn is_ours(tool: &Tool) -> bool {

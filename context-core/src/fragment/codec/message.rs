@@ -27,7 +27,7 @@ use crate::base::{CodecError, MisfitError};
 ///     let mut changed = message.clone();
 ///     for part in &mut changed.parts {
 ///         if let Part::Text(text) = part {
-///             text.text = text.text.replace(from, to);
+///             text.text = text.text.replace(from, to).into();
 ///         }
 ///     }
 ///     changed

@@ -107,7 +107,7 @@ pub(crate) fn with_results(
             if let Part::Text(text) = part
                 && let Some(short) = change(&text.text)
             {
-                (text.text, any) = (short, true);
+                (text.text, any) = (short.into(), true);
             }
         }
     }

@@ -109,7 +109,7 @@ async fn materialize_at(
             match unless_cancelled(cancel, OPERATION, reading).await? {
                 Ok(read) => {
                     if let Some(media) = media_of(part) {
-                        media.source = MediaSource::Base64(STANDARD.encode(&read.bytes));
+                        media.source = MediaSource::Base64(STANDARD.encode(&read.bytes).into());
                     }
                 }
                 Err(error) => {

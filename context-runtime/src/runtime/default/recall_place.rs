@@ -70,7 +70,7 @@ impl RecallPlace {
             return Some(at);
         }
         let text = recall.plain_text().into_owned();
-        let text = Text { text, metadata: Origin::Recall.to_metadata() };
+        let text = Text { text: text.into(), metadata: Origin::Recall.to_metadata() };
         if self == Self::System {
             system.push(text);
         } else if let Some(asked) = messages.get(request) {

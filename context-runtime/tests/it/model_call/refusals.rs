@@ -175,7 +175,7 @@ async fn a_recovery_that_fails_leaves_the_providers_error() {
 
 fn with_picture() -> Vec<Arc<Message>> {
     let picture = Part::Image(Media {
-        source: MediaSource::Base64(STANDARD.encode([0_u8; 600])),
+        source: MediaSource::Base64(STANDARD.encode([0_u8; 600]).into()),
         media_type: Some("image/png".to_owned()),
         name: None,
         metadata: Metadata::default(),

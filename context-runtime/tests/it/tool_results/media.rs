@@ -15,7 +15,7 @@ use super::{applied, builder, codes, input, kept, results, runtime, store, text,
 
 fn picture(bytes: &[u8]) -> Part {
     Part::Image(Media {
-        source: MediaSource::Base64(STANDARD.encode(bytes)),
+        source: MediaSource::Base64(STANDARD.encode(bytes).into()),
         media_type: Some("image/png".to_owned()),
         name: Some("chart.png".to_owned()),
         metadata: Metadata::default(),
@@ -102,7 +102,7 @@ async fn the_newest_pictures_are_shown_and_a_text_stands_for_older_ones() {
     for (i, result) in shown.iter().enumerate().skip(2) {
         assert_eq!(
             source(&result.output[0]),
-            &MediaSource::Base64(STANDARD.encode(vec![i as u8; 200_000]))
+            &MediaSource::Base64(STANDARD.encode(vec![i as u8; 200_000]).into())
         );
     }
     assert!(Arc::ptr_eq(&context.request.messages[0], &messages[0]));

@@ -13,7 +13,7 @@ fn call(name: &str, input: serde_json::Value) -> ToolCall {
 
 fn said(result: &ToolResult) -> String {
     let Part::Text(text) = &result.output[0] else { panic!("{result:?}") };
-    text.text.clone()
+    text.text.to_string()
 }
 
 /// A fact of the second message was compacted away. The model looks for it, and reads it.

@@ -52,7 +52,7 @@ async fn run(tool: &ToolFunction, call: ToolCall) -> context_runtime::ToolResult
 
 fn said(result: &context_runtime::ToolResult) -> String {
     let context_runtime::Part::Text(text) = &result.output[0] else { panic!("{result:?}") };
-    text.text.clone()
+    text.text.to_string()
 }
 
 #[tokio::test]

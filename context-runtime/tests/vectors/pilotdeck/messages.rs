@@ -138,10 +138,10 @@ pub(super) fn part(block: &FragmentData) -> Result<Part, Inexpressible> {
     Ok(match text(block, "type").unwrap_or_default() {
         "text" => Part::text(owned("text")),
         "thinking" => {
-            let signature = text(block, "signature").map(str::to_owned);
-            let provider = signature.is_some().then(|| "anthropic".to_owned());
+            let signature = text(block, "signature").map(Into::into);
+            let provider = text(block, "signature").is_some().then(|| "anthropic".to_owned());
             Part::Reasoning(Reasoning {
-                text: owned("text"),
+                text: owned("text").into(),
                 signature,
                 provider,
                 ..Reasoning::default()
@@ -184,7 +184,7 @@ fn media(block: &FragmentData) -> Media {
     let data = text(block, "data").unwrap_or_default().to_owned();
     let source = match text(block, "source") {
         Some("url") => MediaSource::Url(data),
-        _ => MediaSource::Base64(data),
+        _ => MediaSource::Base64(data.into()),
     };
     let media_type = text(block, "mimeType").map(str::to_owned);
     Media { source, media_type, name: None, metadata: Metadata::default() }

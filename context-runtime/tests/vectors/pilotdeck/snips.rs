@@ -171,9 +171,9 @@ pub(super) fn line(message: &Message) -> String {
     let role = if message.role == Role::Assistant { "assistant" } else { "user" };
     let part = |part: &Part| match part {
         Part::Text(text) => text.text.clone(),
-        Part::ToolCall(call) => format!("tool_call({})", call.id),
-        Part::ToolResult(result) => format!("tool_result({})", result.call_id),
-        _ => "media".to_owned(),
+        Part::ToolCall(call) => format!("tool_call({})", call.id).into(),
+        Part::ToolResult(result) => format!("tool_result({})", result.call_id).into(),
+        _ => "media".into(),
     };
     format!("{role}:{}", message.parts.iter().map(part).collect::<Vec<_>>().join("|"))
 }

@@ -36,7 +36,7 @@ pub(super) async fn write(demo: &Demo) {
     let thought = Reasoning {
         text: "Both travel with luggage, so `basic economy` is out. I look at the whole day, then \
                name the cheapest that the policy allows."
-            .to_owned(),
+            .into(),
         ..Reasoning::default()
     };
     let found = Part::ToolResult(search.result(flights.to_string()));

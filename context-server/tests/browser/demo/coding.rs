@@ -37,7 +37,7 @@ pub(super) async fn write(demo: &Demo) {
     let ask = "`parse(\"6.3.26\")` gives the year 26. It should be 2026, and `6.3.2026.1` should be refused. \
                This is what the form shows:";
     let picture = Part::Image(Media {
-        source: MediaSource::Base64(STANDARD.encode(form())),
+        source: MediaSource::Base64(STANDARD.encode(form()).into()),
         media_type: Some("image/png".to_owned()),
         name: Some("form.png".to_owned()),
         metadata: Default::default(),

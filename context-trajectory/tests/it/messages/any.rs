@@ -59,12 +59,14 @@ fn metadata() -> impl Strategy<Value = Metadata> {
 fn part() -> impl Strategy<Value = Part> {
     let input = prop_oneof![json().prop_map(ToolInput::Json), text().prop_map(ToolInput::Invalid)];
     prop_oneof![
-        3 => (text(), metadata()).prop_map(|(text, metadata)| Part::Text(Text { text, metadata })),
+        3 => (text(), metadata()).prop_map(|(text, metadata)| {
+            Part::Text(Text { text: text.into(), metadata })
+        }),
         3 => (id(), text(), input, metadata())
             .prop_map(|(id, name, input,
                 metadata)| Part::ToolCall(ToolCall { id, name, input, metadata })),
         1 => (text(), metadata()).prop_map(|(text, metadata)| {
-            Part::Reasoning(Reasoning { text, metadata, signature: Some("s".into()),
+            Part::Reasoning(Reasoning { text: text.into(), metadata, signature: Some("s".into()),
                 ..Reasoning::default() })
         }),
         1 => metadata().prop_map(|metadata| {

@@ -12,8 +12,11 @@ pub(super) fn part(written: &Value) -> Option<Part> {
     let text = |key: &str| Some(written.get(key)?.as_str()?.to_owned());
     let metadata = Metadata::default;
     if let Some(thinking) = text("thinking") {
-        let reasoning =
-            Reasoning { text: thinking, signature: text("signature"), ..Reasoning::default() };
+        let reasoning = Reasoning {
+            text: thinking.into(),
+            signature: text("signature").map(Into::into),
+            ..Reasoning::default()
+        };
         return Some(Part::Reasoning(reasoning));
     }
     if let Some(text) = text("text") {
@@ -23,7 +26,7 @@ pub(super) fn part(written: &Value) -> Option<Part> {
         let source = match written.get("data") {
             Some(data) => {
                 let bytes: Vec<u8> = serde_json::from_value(data.clone()).ok()?;
-                MediaSource::Base64(STANDARD.encode(bytes))
+                MediaSource::Base64(STANDARD.encode(bytes).into())
             }
             None => MediaSource::Url(text("file_uri")?),
         };

@@ -17,12 +17,12 @@ pub(super) fn part(block: &Value) -> Option<Part> {
     match block.get("type")?.as_str()? {
         "text" => Some(Part::text(text("text")?)),
         "reasoning" => {
-            Some(Part::Reasoning(Reasoning { text: text("text")?, ..Reasoning::default() }))
+            Some(Part::Reasoning(Reasoning { text: text("text")?.into(), ..Reasoning::default() }))
         }
         "json" => {
             let text = block.get("value")?.to_string();
             let metadata = Metadata::default().with(RIG, json!({"type": "json"}));
-            Some(Part::Text(Text { text, metadata }))
+            Some(Part::Text(Text { text: text.into(), metadata }))
         }
         "toolcall" => {
             let function = block.get("function")?;
@@ -113,7 +113,7 @@ fn media(block: &Value, family: &str) -> Option<Media> {
     let value = data.get("value")?.as_str()?.to_owned();
     let source = match data.get("type")?.as_str()? {
         "url" => MediaSource::Url(value),
-        "base64" => MediaSource::Base64(value),
+        "base64" => MediaSource::Base64(value.into()),
         "fileId" => MediaSource::Reference(value),
         _ => return None,
     };

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use context_core::message::is_blank;
 use context_core::{Message, Part, ToolResult};
 use serde::de::IgnoredAny;
 
@@ -31,7 +30,7 @@ fn replace_blank(result: &mut ToolResult, text: &str) {
 
 fn says_something(part: &Part) -> bool {
     match part {
-        Part::Text(text) => !is_blank(&text.text),
+        Part::Text(text) => !text.text.is_blank(),
         // Application data is not sent.
         Part::Data(_) => false,
         _ => true,

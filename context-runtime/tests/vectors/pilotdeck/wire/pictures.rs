@@ -57,7 +57,7 @@ fn develop_parts(parts: &mut [Part], replaced: &mut Vec<String>) {
     for part in parts {
         match part {
             Part::Image(Media { source: MediaSource::Base64(data), .. }) if is_letters(data) => {
-                replaced.push(std::mem::replace(data, PIXEL.to_owned()));
+                replaced.push(std::mem::replace(data, PIXEL.into()).into());
             }
             Part::ToolResult(result) => develop_parts(&mut result.output, replaced),
             _ => {}
