@@ -20,7 +20,7 @@ use crate::sql;
 
 /// The migrations by version. They run with the schema as the search path, so they do not name the
 /// schema.
-const MIGRATIONS: [(i64, &str, &str); 11] = [
+const MIGRATIONS: [(i64, &str, &str); 12] = [
     (1, "init", include_str!("../../migrations/0001_init.sql")),
     (2, "search", include_str!("../../migrations/0002_search.sql")),
     (10, "blobs", include_str!("../../migrations/0010_blobs.sql")),
@@ -32,6 +32,7 @@ const MIGRATIONS: [(i64, &str, &str); 11] = [
     (16, "fragment_versions", include_str!("../../migrations/0016_fragment_versions.sql")),
     (17, "ref_log", include_str!("../../migrations/0017_ref_log.sql")),
     (18, "words_pending", include_str!("../../migrations/0018_words_pending.sql")),
+    (19, "words_at_once", include_str!("../../migrations/0019_words_at_once.sql")),
 ];
 
 /// The version that adds checksums to values, which SQL does not compute.
