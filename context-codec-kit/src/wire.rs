@@ -15,7 +15,8 @@ pub use media::{
     counted_media, is_base64, is_file_id, is_web_url, lost_media, media_kind,
 };
 pub use raw::{
-    Entries, Key, kept, raw_kind, raw_text, read_list, read_object, read_text, wrong_type_of,
+    Entries, Key, json_string, kept, raw_kind, raw_text, read_list, read_object, read_text,
+    wrong_type_of,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};

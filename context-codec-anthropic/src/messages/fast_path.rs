@@ -5,16 +5,17 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use context_core::message::{Text, ToolInput};
-use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
+use context_core::{Json, JsonString, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::lift::{mark_form, role_of};
 
 /// Returns the message, if it is plain.
 pub(super) fn message(json: &str) -> Option<Message> {
-    let Object(PlainMessage { role, content: Content { parts, as_blocks } }) =
-        serde_json::from_str(json).ok()?;
+    let Object(PlainMessage { role, content }) = serde_json::from_str(json).ok()?;
+    let Content { parts, as_blocks } = Content::read(content, true)?;
     if parts.is_empty() {
         return None;
     }
@@ -51,7 +52,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 #[serde(deny_unknown_fields)]
 struct PlainMessage<'a> {
     role: &'a str,
-    content: Content,
+    #[serde(borrow)]
+    content: &'a RawValue,
 }
 
 struct Content {
@@ -59,31 +61,16 @@ struct Content {
     as_blocks: bool,
 }
 
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextOrBlocks;
-
-        impl<'de> Visitor<'de> for TextOrBlocks {
-            type Value = Content;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a list of blocks")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
-                Ok(Content { parts: vec![Part::text(text)], as_blocks: false })
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Content, A::Error> {
-                let mut parts = Vec::with_capacity(1);
-                while let Some(Object(block)) = blocks.next_element::<Object<Block<'_>>>()? {
-                    parts.push(block.part().ok_or_else(not_plain)?);
-                }
-                Ok(Content { parts, as_blocks: true })
-            }
+impl Content {
+    /// Reads a text or a list of blocks, if it is plain. Results in results are left to the slow
+    /// path, which bounds how deep it goes.
+    fn read(json: &RawValue, with_results: bool) -> Option<Self> {
+        if let Some(text) = JsonString::from_raw(json) {
+            return Some(Self { parts: vec![Part::text(text)], as_blocks: false });
         }
-
-        deserializer.deserialize_any(TextOrBlocks)
+        let blocks: Vec<Object<Block<'_>>> = serde_json::from_str(json.get()).ok()?;
+        let parts = blocks.into_iter().map(|Object(block)| block.part(with_results));
+        Some(Self { parts: parts.collect::<Option<_>>()?, as_blocks: true })
     }
 }
 
@@ -97,8 +84,8 @@ fn not_plain<E: serde::de::Error>() -> E {
 struct Block<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
-    #[serde(default, deserialize_with = "present")]
-    text: Option<String>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    text: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "present")]
     id: Option<String>,
     #[serde(default, deserialize_with = "present")]
@@ -107,8 +94,8 @@ struct Block<'a> {
     input: Option<Json>,
     #[serde(default, deserialize_with = "present")]
     tool_use_id: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    content: Option<Content>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    content: Option<&'a RawValue>,
     #[serde(default)]
     is_error: TrueFlag,
 }
@@ -131,7 +118,7 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 
 impl Block<'_> {
     /// Returns the part, if the block has the keys of its type and no others.
-    fn part(self) -> Option<Part> {
+    fn part(self, with_results: bool) -> Option<Part> {
         let metadata = Metadata::default();
         let Self {
             kind,
@@ -145,7 +132,7 @@ impl Block<'_> {
         } = self;
         match (kind, text, (id, name, input), (tool_use_id, content, is_error)) {
             ("text", Some(text), (None, None, None), (None, None, false)) => {
-                Some(Part::Text(Text { text: text.into(), metadata }))
+                Some(Part::Text(Text { text: JsonString::from_raw(text)?, metadata }))
             }
             ("tool_use", None, (Some(id), Some(name), Some(input)), (None, None, false))
                 if input.as_str() != "null" =>
@@ -153,8 +140,10 @@ impl Block<'_> {
                 let input = ToolInput::Json(input.compact());
                 Some(Part::ToolCall(ToolCall { id, name, input, metadata }))
             }
-            ("tool_result", None, (None, None, None), (Some(call_id), Some(content), is_error)) => {
-                let Content { parts: output, as_blocks } = content;
+            ("tool_result", None, (None, None, None), (Some(call_id), Some(content), is_error))
+                if with_results =>
+            {
+                let Content { parts: output, as_blocks } = Content::read(content, false)?;
                 let is_text = |part: &Part| matches!(part, Part::Text(_));
                 if output.is_empty() || !output.iter().all(is_text) {
                     return None;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{kind_of, read, text_of_str};
-use context_core::Json;
 use context_core::model::WireError;
+use context_core::{Json, JsonString};
 
 /// A key of an object, borrowed if it has no escapes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -50,6 +50,12 @@ pub fn read_text<'a>(
     path: &(impl Display + ?Sized),
 ) -> Result<Cow<'a, str>, WireError> {
     raw_text(raw).ok_or_else(|| wrong_type_of(raw, path, "a string"))
+}
+
+/// Takes over the text of a string, which is copied as it stands. `None` for any other value. A
+/// lone surrogate becomes U+FFFD.
+pub fn json_string(raw: &RawValue) -> Option<JsonString> {
+    JsonString::from_raw(raw).or_else(|| raw_text(raw).map(Into::into))
 }
 
 /// Returns the text of a string, borrowed if it has no escapes. `None` for any other value. A lone

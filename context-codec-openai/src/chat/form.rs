@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use context_codec_kit::wire::read_text;
+use context_codec_kit::wire::{json_string, read_text, wrong_type_of};
 use context_core::model::WireError;
 use context_core::{Json, JsonString};
 use serde::{Deserialize, Serialize};
@@ -255,6 +255,12 @@ pub(super) fn need_text<'a>(
     key: &str,
 ) -> Result<Cow<'a, str>, WireError> {
     text(raw, key)?.ok_or_else(|| WireError::Missing { path: key.to_owned() })
+}
+
+/// Takes over the text of a required key.
+pub(super) fn need_json_string(raw: Option<&RawValue>, key: &str) -> Result<JsonString, WireError> {
+    let raw = raw.ok_or_else(|| WireError::Missing { path: key.to_owned() })?;
+    json_string(raw).ok_or_else(|| wrong_type_of(raw, key, "a string"))
 }
 
 pub(super) fn json(raw: &RawValue) -> Json {

@@ -3,14 +3,16 @@
 
 use std::borrow::Cow;
 
-use context_codec_kit::wire::{Lifted, raw_text, read_list, read_object, truth, wrong_type_of};
+use context_codec_kit::wire::{
+    Lifted, json_string, raw_text, read_list, read_object, truth, wrong_type_of,
+};
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::{OpaqueBlock, Reasoning, Text, ToolInput};
 use context_core::model::WireError;
 use context_core::{Diagnostic, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
-use super::form::{CallIn, InnerIn, MessageIn, PartIn, json, need_text, text};
+use super::form::{CallIn, InnerIn, MessageIn, PartIn, json, need_json_string, need_text, text};
 use super::{
     ANNOTATIONS, BREAKPOINT, LEGACY, NAME, PROVIDER, REASONING, REFUSAL, ROLE, TYPE, media,
 };
@@ -192,7 +194,7 @@ impl Reader {
 
     fn content(&mut self, content: Option<&RawValue>) -> Result<Vec<Part>, WireError> {
         let Some(content) = content else { return Ok(Vec::new()) };
-        if let Some(text) = raw_text(content) {
+        if let Some(text) = json_string(content) {
             return Ok(vec![Part::text(text)]);
         }
         if !content.get().starts_with('[') {
@@ -207,7 +209,7 @@ impl Reader {
         let form: PartIn<'_> = read_object(raw, "")?;
         let kind = need_text(form.kind, "type")?;
         let known = match &*kind {
-            "text" => Some(Part::text(need_text(form.text, "text")?)),
+            "text" => Some(Part::text(need_json_string(form.text, "text")?)),
             "refusal" => Some(refused(need_text(form.refusal, "refusal")?.into_owned())),
             "image_url" => Some(Part::Image(
                 media::image(&inner(form.image_url, "image_url")?)

@@ -5,7 +5,7 @@ use context_core::message::Origin;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use context_codec_kit::wire::{truth, wrong_type_of};
+use context_codec_kit::wire::{json_string, truth, wrong_type_of};
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput};
 use context_core::model::WireError;
@@ -182,7 +182,7 @@ impl ItemReader {
         key: &'static str,
         parts: &mut Vec<Part>,
     ) -> Result<(), WireError> {
-        if let Some(text) = peek(content) {
+        if let Some(text) = json_string(content) {
             parts.push(Part::text(text));
             return Ok(());
         }
@@ -329,7 +329,9 @@ fn known(part: &Content<'_>, path: impl Fn() -> String + Copy) -> Result<Option<
     let at = |key: &'static str| move || format!("{}.{key}", path());
     let mut known = match need(part.kind, at("type"))?.as_ref() {
         "input_text" | "output_text" | "text" => {
-            Part::text(text(part.text.ok_or_else(|| missing(at("text")))?, at("text"))?)
+            let raw = part.text.ok_or_else(|| missing(at("text")))?;
+            let wrong = || wrong_type_of(raw, &at("text")(), "a string");
+            Part::text(json_string(raw).ok_or_else(wrong)?)
         }
         "refusal" => {
             let metadata = Metadata::default().with(REFUSAL, truth());

@@ -71,6 +71,18 @@ impl JsonString {
         &self.json
     }
 
+    /// Takes over the text of a JSON string, which is copied if it is the one that is written for
+    /// that text. `None` for any other value, and for half a surrogate pair.
+    pub fn from_raw(json: &RawValue) -> Option<Self> {
+        if !json.get().starts_with('"') {
+            return None;
+        }
+        match is_plain(json.get()) {
+            Some(is_plain) => Some(Self::of(json.to_owned(), is_plain)),
+            None => serde_json::from_str::<String>(json.get()).ok().map(Self::from),
+        }
+    }
+
     /// Returns the texts as one, without looking at them.
     pub fn concat<'a>(texts: impl IntoIterator<Item = &'a Self>) -> Self {
         let (mut json, mut is_plain) = (String::from("\""), true);
@@ -96,14 +108,7 @@ impl JsonString {
         }
         let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
         let json = values.next()?.ok()?;
-        let (mut rest, mut is_plain) = (json.get().as_bytes(), true);
-        while let Some(at) = memchr::memchr(b'\\', rest) {
-            let [_, b'n' | b'"' | b'\\' | b't' | b'r' | b'b' | b'f', behind @ ..] = &rest[at..]
-            else {
-                return None;
-            };
-            (rest, is_plain) = (behind, false);
-        }
+        let is_plain = is_plain(json.get())?;
         Some((Self::of(json.to_owned(), is_plain), &bytes[values.byte_offset()..]))
     }
 
@@ -130,6 +135,19 @@ pub fn is_blank(text: &str) -> bool {
 
 fn is_blank_char(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
+}
+
+/// Returns whether a JSON string has no escapes. `None` if it has others than those of one
+/// character that are written.
+fn is_plain(json: &str) -> Option<bool> {
+    let (mut rest, mut is_plain) = (json.as_bytes(), true);
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        let [_, b'n' | b'"' | b'\\' | b't' | b'r' | b'b' | b'f', behind @ ..] = &rest[at..] else {
+            return None;
+        };
+        (rest, is_plain) = (behind, false);
+    }
+    Some(is_plain)
 }
 
 /// Returns the JSON string for a text: the one that `serde_json` writes, which looks at one byte at
@@ -319,6 +337,8 @@ mod tests {
             prop_assert_eq!(serde_json::to_string(&made).unwrap(), json.as_str());
             let read: JsonString = serde_json::from_str(&json).unwrap();
             prop_assert_eq!(&read, &made);
+            let raw: &RawValue = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!(JsonString::from_raw(raw), Some(made.clone()));
             // Behind it may stand anything.
             let body = format!("{json},\u{1}");
             if let Some((read, behind)) = JsonString::read(body.as_bytes()) {
@@ -333,6 +353,13 @@ mod tests {
             let parts: Vec<JsonString> = texts.iter().map(JsonString::from).collect();
             prop_assert_eq!(JsonString::concat(&parts), JsonString::from(texts.concat()));
         }
+    }
+
+    #[test]
+    fn only_a_text_is_taken_over() {
+        let taken = |json: &str| JsonString::from_raw(serde_json::from_str(json).unwrap());
+        assert_eq!(taken(r#""caf\u00e9 \/""#).unwrap(), "café /");
+        assert_eq!([taken("1"), taken("null"), taken(r#""\ud800""#)], [None, None, None]);
     }
 
     #[test]

@@ -48,8 +48,13 @@ impl Bare {
     ) -> Self {
         let schema = place.name();
         let words = if full_text { ", words TSVECTOR NOT NULL" } else { "" };
-        let index =
-            if full_text { "CREATE INDEX message_words ON message USING gin(words);" } else { "" };
+        // Words do not wait, as in the store: what is left for later would not be measured.
+        let index = match full_text {
+            true => {
+                "CREATE INDEX message_words ON message USING gin(words) WITH (fastupdate = off);"
+            }
+            false => "",
+        };
         let tables = format!(
             "CREATE SCHEMA {schema}; SET search_path = {schema};
              CREATE TABLE message(chat INTEGER NOT NULL, seq BIGSERIAL, id TEXT NOT NULL UNIQUE, role TEXT NOT NULL,

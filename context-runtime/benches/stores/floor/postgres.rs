@@ -29,7 +29,7 @@ impl BareConnection {
             "CREATE SCHEMA {schema}; SET search_path = {schema};
              CREATE TABLE message(seq BIGSERIAL PRIMARY KEY, id TEXT NOT NULL UNIQUE, role TEXT NOT NULL,
                  content TEXT NOT NULL, words TSVECTOR NOT NULL);
-             CREATE INDEX message_words ON message USING gin(words);
+             CREATE INDEX message_words ON message USING gin(words) WITH (fastupdate = off);
              CREATE TABLE branch(id INTEGER PRIMARY KEY, head TEXT);
              INSERT INTO branch VALUES (1, NULL);"
         );
