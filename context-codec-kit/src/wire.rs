@@ -19,12 +19,13 @@ pub use raw::{
     wrong_type_of,
 };
 use serde::Deserialize;
-use serde::de::{Deserializer, Visitor};
+use serde::de::{Deserializer, Error as _, Unexpected, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
 use context_core::model::WireError;
-use context_core::{Diagnostic, Json, Message, ModelRequest};
+use context_core::{Diagnostic, Json, JsonString, Message, ModelRequest};
 
 /// A message that was lifted from its wire form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +144,19 @@ impl<'de> Deserialize<'de> for LossyText {
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         };
         Ok(Self(String::from_utf8(bytes).unwrap_or_else(lossy)))
+    }
+}
+
+/// A string that is taken over as a [`JsonString`]; see [`json_string`]. For fields of types that
+/// are deserialized from JSON text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TakenText(pub JsonString);
+
+impl<'de> Deserialize<'de> for TakenText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let wrong = || D::Error::invalid_type(Unexpected::Other(raw_kind(raw)), &"a string");
+        json_string(raw).map(Self).ok_or_else(wrong)
     }
 }
 

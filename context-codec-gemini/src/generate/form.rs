@@ -4,7 +4,7 @@
 use std::fmt;
 
 use context_codec_kit::wire;
-use context_codec_kit::wire::{Entries, LossyText};
+use context_codec_kit::wire::{Entries, LossyText, TakenText};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -45,7 +45,7 @@ pub(super) struct RawParts<'a> {
 /// A part. Its keys decide its kind.
 #[derive(Default)]
 pub(super) struct PartForm<'a> {
-    pub(super) text: Option<LossyText>,
+    pub(super) text: Option<TakenText>,
     pub(super) thought: bool,
     /// A string, as it was written.
     pub(super) signature: Option<&'a RawValue>,
@@ -62,7 +62,7 @@ pub(super) struct Blob {
     #[serde(alias = "mime_type")]
     #[serde(rename = "mimeType")]
     pub(super) mime_type: Option<LossyText>,
-    pub(super) data: Option<LossyText>,
+    pub(super) data: Option<TakenText>,
     #[serde(rename = "displayName", alias = "display_name")]
     pub(super) name: Option<LossyText>,
 }

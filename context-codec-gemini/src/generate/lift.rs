@@ -7,11 +7,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use context_codec_kit::wire;
-use context_codec_kit::wire::{Entries, LossyText};
+use context_codec_kit::wire::{Entries, LossyText, TakenText};
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
 use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning, ToolInput};
 use context_core::model::WireError;
-use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
+use context_core::{
+    Diagnostic, Json, JsonString, Message, Metadata, Part, Role, ToolCall, ToolResult,
+};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -112,16 +114,16 @@ impl Reader {
         if let Some(others) = self::others(&others) {
             metadata.insert(PART_KEY, others);
         }
-        let is_thought = |text: &LossyText| thought || (text.0.is_empty() && signature.is_some());
+        let is_thought = |text: &TakenText| thought || (text.0.is_empty() && signature.is_some());
         if contents == 0 || text.as_ref().is_some_and(is_thought) {
-            let LossyText(text) = text.unwrap_or_default();
+            let TakenText(text) = text.unwrap_or_default();
             return Ok(Some(thought_of(text, signature, metadata)));
         }
         if let Some(signature) = signature {
             metadata.insert(SIGNATURE_KEY, json_of(signature));
         }
-        Ok(if let Some(LossyText(text)) = text {
-            Some(Part::Text(context_core::message::Text { text: text.into(), metadata }))
+        Ok(if let Some(TakenText(text)) = text {
+            Some(Part::Text(context_core::message::Text { text, metadata }))
         } else if let Some(blob) = inline_data {
             inline(blob, metadata)
         } else if let Some(file) = file_data {
@@ -299,14 +301,14 @@ impl<'de: 'a, 'a> Visitor<'de> for SoleEntryVisitor<'a> {
     }
 }
 
-fn thought_of(text: String, signature: Option<&RawValue>, metadata: Metadata) -> Part {
-    let signature = signature.and_then(|signature| wire::raw_text(signature).map(Into::into));
+fn thought_of(text: JsonString, signature: Option<&RawValue>, metadata: Metadata) -> Part {
+    let signature = signature.and_then(wire::json_string);
     let provider = Some(PROVIDER.to_owned());
-    Part::Reasoning(Reasoning { text: text.into(), signature, provider, encrypted: None, metadata })
+    Part::Reasoning(Reasoning { text, signature, provider, encrypted: None, metadata })
 }
 
 fn inline(blob: Blob, metadata: Metadata) -> Option<Part> {
-    media(MediaSource::Base64(blob.data?.0.into()), blob.mime_type, blob.name, metadata)
+    media(MediaSource::Base64(blob.data?.0), blob.mime_type, blob.name, metadata)
 }
 
 fn filed(file: File, metadata: Metadata) -> Option<Part> {

@@ -37,7 +37,7 @@ pub(super) fn media_of(block: &Json) -> Option<Result<(), MediaFault>> {
     };
     match (form.inline_data, form.file_data) {
         (Some(blob), None) => {
-            let source = MediaSource::Base64(blob.data.unwrap_or_default().0.into());
+            let source = MediaSource::Base64(blob.data.unwrap_or_default().0);
             let media_type = blob.mime_type.map(|named| named.0);
             if media_type.as_deref().is_some_and(|named| !is_plain(named)) {
                 return Some(Err(MediaFault::Type));
