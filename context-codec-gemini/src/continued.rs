@@ -34,7 +34,7 @@ impl Continued {
         let mut parts = parts.to_vec();
         for (at, more) in &self.0 {
             if let Some(begun) = parts.get_mut(*at).and_then(text_of) {
-                *begun = format!("{}{more}", begun.text()).into();
+                *begun = format!("{}{more}", begun.to_cow()).into();
             }
         }
         parts

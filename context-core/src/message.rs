@@ -172,7 +172,7 @@ impl Message {
     /// Returns the text parts, joined by line feeds. Borrowed if there is only one.
     pub fn plain_text(&self) -> Cow<'_, str> {
         let mut texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.text.text()),
+            Part::Text(text) => Some(text.text.to_cow()),
             _ => None,
         });
         let Some(first) = texts.next() else { return Cow::Borrowed("") };

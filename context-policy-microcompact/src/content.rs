@@ -22,7 +22,7 @@ pub(crate) fn pieces(result: &ToolResult) -> (Vec<Piece<'_>>, bool) {
     let mut left: Vec<&Part> = result.output.iter().rev().collect();
     while let Some(part) = left.pop() {
         match part {
-            Part::Text(text) => pieces.push(Piece::Text(text.text.text())),
+            Part::Text(text) => pieces.push(Piece::Text(text.text.to_cow())),
             Part::ToolResult(inner) => left.extend(inner.output.iter().rev()),
             part => match media_note(part) {
                 Some(note) => {

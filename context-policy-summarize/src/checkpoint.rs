@@ -142,7 +142,7 @@ impl SummaryCheckpoint {
 
 fn text_of(part: &Part) -> Cow<'_, str> {
     match part {
-        Part::Text(text) => text.text.text(),
+        Part::Text(text) => text.text.to_cow(),
         _ => Cow::Borrowed(""),
     }
 }

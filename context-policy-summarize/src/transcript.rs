@@ -130,7 +130,7 @@ fn output(result: &ToolResult) -> String {
 /// of the application are not shown.
 fn plain(part: &Part) -> Option<String> {
     match part {
-        Part::Text(text) => (!text.text.is_blank()).then(|| text.text.text().into_owned()),
+        Part::Text(text) => (!text.text.is_blank()).then(|| text.text.to_cow().into_owned()),
         Part::Image(media) => Some(marker("image", media)),
         Part::Document(media) => Some(marker("document", media)),
         Part::Audio(media) => Some(marker("audio", media)),

@@ -54,7 +54,7 @@ fn summary(message: &Message) -> String {
 /// Describes a part. Text is returned as it is, so the description is not [cleaned](clean).
 pub fn part(part: &Part) -> Cow<'_, str> {
     match part {
-        Part::Text(text) => text.text.text(),
+        Part::Text(text) => text.text.to_cow(),
         Part::Reasoning(thought) => Cow::Owned(format!("(thought) {}", thought.text)),
         Part::ToolCall(call) => Cow::Owned(format!("→ {} {}", call.name, call.input.as_written())),
         Part::ToolResult(result) => {

@@ -70,7 +70,7 @@ impl SecretFinder {
     }
 
     fn text(&self, text: &Text, report: &mut MaskReport) -> Option<Text> {
-        let masked = self.mask_text(&text.text.text(), report);
+        let masked = self.mask_text(&text.text.to_cow(), report);
         let metadata = self.mask_metadata(&text.metadata, report);
         let changed = masked.is_some() || metadata.is_some();
         changed.then(|| Text {
@@ -81,11 +81,11 @@ impl SecretFinder {
 
     fn reasoning(&self, reasoning: &Reasoning, report: &mut MaskReport) -> Option<Reasoning> {
         if reasoning.signature.is_some() || reasoning.encrypted.is_some() {
-            let counts = self.count(&reasoning.text.text());
+            let counts = self.count(&reasoning.text.to_cow());
             report.leave(UnmaskablePlace::SignedReasoning, &counts);
             return None;
         }
-        let text = self.mask_text(&reasoning.text.text(), report);
+        let text = self.mask_text(&reasoning.text.to_cow(), report);
         let metadata = self.mask_metadata(&reasoning.metadata, report);
         let changed = text.is_some() || metadata.is_some();
         changed.then(|| Reasoning {

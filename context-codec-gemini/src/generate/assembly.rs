@@ -130,13 +130,13 @@ impl Assembly {
             Part::Text(text) => {
                 if !text.text.is_empty() {
                     self.close(true, deltas);
-                    deltas.push(AnswerDelta::Text(text.text.text().into_owned()));
+                    deltas.push(AnswerDelta::Text(text.text.to_cow().into_owned()));
                     self.add_text(text);
                 }
             }
             Part::Reasoning(thought) => {
                 if !thought.text.is_empty() {
-                    deltas.push(AnswerDelta::Reasoning(thought.text.text().into_owned()));
+                    deltas.push(AnswerDelta::Reasoning(thought.text.to_cow().into_owned()));
                 }
                 self.add_thought(thought);
             }
@@ -161,7 +161,7 @@ impl Assembly {
             && last.metadata.is_empty()
         {
             last.metadata = text.metadata;
-            self.continued.push(self.parts.len() - 1, &text.text.text());
+            self.continued.push(self.parts.len() - 1, &text.text.to_cow());
             return;
         }
         self.parts.push(Part::Text(text));
@@ -171,7 +171,7 @@ impl Assembly {
         match self.parts.last_mut() {
             Some(Part::Reasoning(last)) if last.signature.is_none() => {
                 last.signature = thought.signature;
-                self.continued.push(self.parts.len() - 1, &thought.text.text());
+                self.continued.push(self.parts.len() - 1, &thought.text.to_cow());
             }
             // A signature alone belongs to the text before it.
             Some(Part::Text(last)) if thought.text.is_empty() && last.metadata.is_empty() => {

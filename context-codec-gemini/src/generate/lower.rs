@@ -203,18 +203,11 @@ impl<'a> Writer<'a> {
         };
         let name = result.name.as_deref();
         let name = if self.for_source() { name } else { called.map(|called| called.name).or(name) };
-        let (mut text, mut nested, mut follow) =
-            (None::<Cow<'a, JsonString>>, Vec::new(), Vec::new());
+        let (mut texts, mut nested, mut follow) = (Vec::new(), Vec::new(), Vec::new());
         let mut lost = Vec::new();
         for part in &result.output {
             match part {
-                Part::Text(more) => match &mut text {
-                    None => text = Some(Cow::Borrowed(&more.text)),
-                    Some(text) => {
-                        let line = JsonString::from("\n");
-                        *text = Cow::Owned(JsonString::concat([&**text, &line, &more.text]));
-                    }
-                },
+                Part::Text(text) => texts.push(&text.text),
                 Part::Opaque(block) if block.provider == PROVIDER => {
                     let found = if self.for_source() {
                         Some(Ok(()))
@@ -245,6 +238,7 @@ impl<'a> Writer<'a> {
                 _ => self.note(index, "left out: a result holds only text and media"),
             }
         }
+        let mut text = JsonString::join(texts, "\n");
         if let Some((first, _)) = follow.first() {
             let kind = first.media_type.as_deref().unwrap_or("media");
             let note = match follow.len() {
@@ -402,7 +396,7 @@ fn result_text<'a>(
         Some(other) if other != "error" && result.is_error => None,
         _ => Some(key),
     };
-    let parsed = json.then(|| Json::from_text(text.text()).ok());
+    let parsed = json.then(|| Json::from_text(text.to_cow()).ok());
     match (key, parsed) {
         (Some(Some(key)), None) => (Some(key.into()), Some(text), None),
         (Some(Some(key)), Some(Some(json))) => (Some(key.into()), None, Some(json)),

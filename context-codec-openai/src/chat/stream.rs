@@ -133,9 +133,9 @@ impl ChatStream {
     ) {
         for part in &message.parts {
             match part {
-                Part::Text(text) => deltas.push(AnswerDelta::Text(text.text.text().into_owned())),
+                Part::Text(text) => deltas.push(AnswerDelta::Text(text.text.to_cow().into_owned())),
                 Part::Reasoning(thought) => {
-                    deltas.push(AnswerDelta::Reasoning(thought.text.text().into_owned()))
+                    deltas.push(AnswerDelta::Reasoning(thought.text.to_cow().into_owned()))
                 }
                 Part::ToolCall(call) => {
                     deltas.push(AnswerDelta::ToolCall {

@@ -131,9 +131,9 @@ impl Stream {
         let mut deltas: Vec<_> = call_delta(&item).into_iter().collect();
         for part in message.parts {
             match part {
-                Part::Text(text) => deltas.push(AnswerDelta::Text(text.text.text().into_owned())),
+                Part::Text(text) => deltas.push(AnswerDelta::Text(text.text.to_cow().into_owned())),
                 Part::Reasoning(thought) => {
-                    deltas.push(AnswerDelta::Reasoning(thought.text.text().into_owned()))
+                    deltas.push(AnswerDelta::Reasoning(thought.text.to_cow().into_owned()))
                 }
                 Part::ToolCall(call) => {
                     deltas.push(AnswerDelta::ToolInput(call.input.as_written().to_owned()))

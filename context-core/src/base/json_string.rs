@@ -2,6 +2,7 @@
 
 use std::borrow::{Borrow, Cow};
 use std::fmt::{self, Write as _};
+use std::iter;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
@@ -15,8 +16,9 @@ const STEP: usize = 32;
 ///
 /// Most texts of a conversation come from a store and go to a provider, and nobody looks at them in
 /// between. Both bodies are JSON, so the string is copied from one to the other. Its escapes are
-/// resolved when the text is used as a `str`, and the result is kept; [`text`](Self::text) does not
-/// keep it. Equal texts have equal JSON strings: the ones that `serde_json` writes.
+/// resolved when the text is used as a `str`, and the result is kept;
+/// [`to_cow`](Self::to_cow) does not keep it. Equal texts have equal JSON strings: the ones that
+/// `serde_json` writes.
 ///
 /// Like [`Json`](crate::Json), it can only be serialized to JSON.
 ///
@@ -46,7 +48,7 @@ impl JsonString {
     }
 
     /// Returns the text without keeping it. For code that looks at every text of a conversation.
-    pub fn text(&self) -> Cow<'_, str> {
+    pub fn to_cow(&self) -> Cow<'_, str> {
         match self.escaped.as_ref().map(|text| text.get()) {
             None => Cow::Borrowed(self.inner()),
             Some(Some(text)) => Cow::Borrowed(text),
@@ -63,7 +65,7 @@ impl JsonString {
     pub fn is_blank(&self) -> bool {
         // Nearly every text begins with something else, so its escapes are not looked for.
         let may_be = self.inner().starts_with(|c| c == '\\' || is_blank_char(c));
-        self.is_empty() || (may_be && is_blank(&self.text()))
+        self.is_empty() || (may_be && is_blank(&self.to_cow()))
     }
 
     /// Returns the JSON string, with its quotes.
@@ -92,6 +94,20 @@ impl JsonString {
         }
         json.push('"');
         Self::of(RawValue::from_string(json).expect("a JSON string"), is_plain)
+    }
+
+    /// Returns the texts as one, with another text between them. Borrowed if there is only one, and
+    /// `None` if there are none.
+    pub fn join<'a>(
+        texts: impl IntoIterator<Item = &'a Self>,
+        between: &str,
+    ) -> Option<Cow<'a, Self>> {
+        let mut texts = texts.into_iter();
+        let first = texts.next()?;
+        let Some(second) = texts.next() else { return Some(Cow::Borrowed(first)) };
+        let between = Self::from(between);
+        let more = iter::once(second).chain(texts).flat_map(|text| [&between, text]);
+        Some(Cow::Owned(Self::concat(iter::once(first).chain(more))))
     }
 
     /// Adds to the end. The whole text is copied, so pieces are better collected in a `String`.
@@ -247,7 +263,7 @@ impl From<Cow<'_, str>> for JsonString {
 
 impl From<JsonString> for String {
     fn from(text: JsonString) -> Self {
-        text.text().into_owned()
+        text.to_cow().into_owned()
     }
 }
 
@@ -279,7 +295,7 @@ impl Eq for JsonString {}
 
 impl PartialEq<str> for JsonString {
     fn eq(&self, other: &str) -> bool {
-        self.text() == other
+        self.to_cow() == other
     }
 }
 
@@ -297,13 +313,13 @@ impl PartialEq<String> for JsonString {
 
 impl fmt::Debug for JsonString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.text(), f)
+        fmt::Debug::fmt(&self.to_cow(), f)
     }
 }
 
 impl fmt::Display for JsonString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.text(), f)
+        fmt::Display::fmt(&self.to_cow(), f)
     }
 }
 
@@ -331,7 +347,7 @@ mod tests {
             let json = serde_json::to_string(&text).unwrap();
             let made = JsonString::from(text.as_str());
             prop_assert_eq!(made.as_raw().get(), &json);
-            prop_assert_eq!(made.text(), text.as_str());
+            prop_assert_eq!(made.to_cow(), text.as_str());
             prop_assert_eq!(made.is_blank(), is_blank(&text));
             prop_assert_eq!(made.is_empty(), text.is_empty());
             prop_assert_eq!(serde_json::to_string(&made).unwrap(), json.as_str());
@@ -352,6 +368,9 @@ mod tests {
         fn texts_are_joined_as_texts(texts in prop::collection::vec("(?s)[a\\n\"\\\\é]{0,4}", 0..4)) {
             let parts: Vec<JsonString> = texts.iter().map(JsonString::from).collect();
             prop_assert_eq!(JsonString::concat(&parts), JsonString::from(texts.concat()));
+            let joined = JsonString::join(&parts, "\n").map(Cow::into_owned);
+            let expected = (!texts.is_empty()).then(|| JsonString::from(texts.join("\n")));
+            prop_assert_eq!(joined, expected);
         }
     }
 

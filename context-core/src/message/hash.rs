@@ -83,7 +83,7 @@ impl Feed {
     }
 
     fn json_string(&mut self, text: Option<&JsonString>) {
-        self.option(text.map(JsonString::text).as_deref());
+        self.option(text.map(JsonString::to_cow).as_deref());
     }
 
     fn json(&mut self, json: &Json) {
@@ -109,12 +109,12 @@ impl Feed {
         match part {
             Part::Text(text) => {
                 self.text("text");
-                self.text(&text.text.text());
+                self.text(&text.text.to_cow());
                 self.metadata(&text.metadata);
             }
             Part::Reasoning(thought) => {
                 self.text("reasoning");
-                self.text(&thought.text.text());
+                self.text(&thought.text.to_cow());
                 self.json_string(thought.signature.as_ref());
                 self.json_string(thought.encrypted.as_ref());
                 self.option(thought.provider.as_deref());
@@ -170,7 +170,7 @@ impl Feed {
     fn media(&mut self, kind: &str, media: &Media) {
         self.text(kind);
         let (location, text) = match &media.source {
-            MediaSource::Base64(data) => ("base64", data.text()),
+            MediaSource::Base64(data) => ("base64", data.to_cow()),
             MediaSource::Url(url) => ("url", url.into()),
             MediaSource::Reference(name) => ("reference", name.into()),
         };

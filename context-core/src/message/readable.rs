@@ -15,7 +15,7 @@ impl Message {
         let mut left: Vec<&Part> = self.parts.iter().rev().collect();
         while let Some(part) = left.pop() {
             match part {
-                Part::Text(text) => add(&mut out, &text.text.text()),
+                Part::Text(text) => add(&mut out, &text.text.to_cow()),
                 Part::ToolResult(result) => left.extend(result.output.iter().rev()),
                 Part::Image(media) | Part::Document(media) | Part::Audio(media) => {
                     add(&mut out, media.name.as_deref().unwrap_or_default());

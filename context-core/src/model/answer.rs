@@ -61,9 +61,11 @@ impl Answer {
             .parts
             .iter()
             .flat_map(|part| match part {
-                Part::Text(text) => [Some(AnswerDelta::Text(text.text.text().into_owned())), None],
+                Part::Text(text) => {
+                    [Some(AnswerDelta::Text(text.text.to_cow().into_owned())), None]
+                }
                 Part::Reasoning(thought) => {
-                    [Some(AnswerDelta::Reasoning(thought.text.text().into_owned())), None]
+                    [Some(AnswerDelta::Reasoning(thought.text.to_cow().into_owned())), None]
                 }
                 Part::ToolCall(call) => {
                     let begun =

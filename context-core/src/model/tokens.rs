@@ -282,11 +282,11 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
         let (mut total, mut left) = (TokenCount::ZERO, vec![part]);
         while let Some(part) = left.pop() {
             total += match part {
-                Part::Text(text) => self.count(&text.text.text()),
+                Part::Text(text) => self.count(&text.text.to_cow()),
                 Part::Reasoning(reasoning) => {
                     let sealed = reasoning.signature.iter().chain(&reasoning.encrypted);
-                    self.count(&reasoning.text.text())
-                        + sealed.map(|text| perhaps(&text.text())).sum()
+                    self.count(&reasoning.text.to_cow())
+                        + sealed.map(|text| perhaps(&text.to_cow())).sum()
                 }
                 Part::ToolCall(call) => {
                     self.count(&call.name)
@@ -371,7 +371,7 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
             self.framing().output.of(self.count(&output.name) + self.count(description) + schema)
         });
         RequestTokens {
-            system: request.system.iter().map(|text| self.count(&text.text.text())).sum(),
+            system: request.system.iter().map(|text| self.count(&text.text.to_cow())).sum(),
             tools: match request.tools.is_empty() {
                 true => TokenCount::ZERO,
                 false => {

@@ -248,10 +248,10 @@ impl PieceSource<'_> {
         let system = request.system.len().saturating_sub(self.instructions);
         let prompt = request.system.iter().enumerate().map(|(at, text)| {
             let kind = if at < system { PieceKind::System } else { PieceKind::Instructions };
-            let tokens = self.counter.count(&text.text.text());
+            let tokens = self.counter.count(&text.text.to_cow());
             let mut piece =
                 RequestPiece::new(kind, Fate::Kept, tokens, reasons::front(kind).to_owned());
-            (piece.before, piece.prompt) = (tokens, Some(text.text.text().into_owned()));
+            (piece.before, piece.prompt) = (tokens, Some(text.text.to_cow().into_owned()));
             piece
         });
         let mut pieces: Vec<RequestPiece> = prompt.collect();

@@ -47,10 +47,10 @@ impl AnswerPiece {
     fn of_part(part: &Part) -> Option<Self> {
         match part {
             Part::Text(text) if !text.text.trim().is_empty() => {
-                Some(Self::Text(text.text.text().into_owned()))
+                Some(Self::Text(text.text.to_cow().into_owned()))
             }
             Part::Reasoning(thought) if !thought.text.trim().is_empty() => {
-                Some(Self::Thought(thought.text.text().into_owned()))
+                Some(Self::Thought(thought.text.to_cow().into_owned()))
             }
             Part::ToolCall(ToolCall { id, name, input, .. }) => {
                 let written =

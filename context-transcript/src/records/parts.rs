@@ -61,7 +61,7 @@ pub(crate) fn runs(parts: impl IntoIterator<Item = (Role, Part)>) -> Vec<Message
 /// Returns the texts of parts, without separators.
 pub(crate) fn texts(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.text.text()),
+        Part::Text(text) => Some(text.text.to_cow()),
         _ => None,
     });
     texts.collect()

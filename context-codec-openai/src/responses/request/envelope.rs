@@ -234,11 +234,7 @@ impl<'a> Envelope<'a> {
 }
 
 fn joined<'a>(texts: impl Iterator<Item = &'a Text>) -> Option<Cow<'a, JsonString>> {
-    let between = JsonString::from("\n\n");
-    let add = |all: Cow<'a, JsonString>, text: Cow<'a, JsonString>| {
-        Cow::Owned(JsonString::concat([&*all, &between, &text]))
-    };
-    texts.map(|text| Cow::Borrowed(&text.text)).reduce(add)
+    JsonString::join(texts.map(|text| &text.text), "\n\n")
 }
 
 fn is_ours(tool: &Tool) -> bool {
