@@ -16,9 +16,8 @@ const STEP: usize = 32;
 ///
 /// Most texts of a conversation come from a store and go to a provider, and nobody looks at them in
 /// between. Both bodies are JSON, so the string is copied from one to the other. Its escapes are
-/// resolved when the text is used as a `str`, and the result is kept;
-/// [`to_cow`](Self::to_cow) does not keep it. Equal texts have equal JSON strings: the ones that
-/// `serde_json` writes.
+/// resolved when the text is used as a `str`, and the result is kept; [`to_cow`](Self::to_cow) does
+/// not keep it. Equal texts have equal JSON strings: the ones that `serde_json` writes.
 ///
 /// Like [`Json`](crate::Json), it can only be serialized to JSON.
 ///
