@@ -137,8 +137,30 @@ impl JsonString {
         &json[1..json.len() - 1]
     }
 
+    /// Resolves the escapes, which are those that `quoted` writes.
     fn unescaped(&self) -> String {
-        serde_json::from_str(self.json.get()).expect("a JSON string")
+        let mut rest = self.inner();
+        let mut text = String::with_capacity(rest.len());
+        while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+            text.push_str(&rest[..at]);
+            let mut length = 2;
+            text.push(match rest.as_bytes()[at + 1] {
+                b'n' => '\n',
+                b't' => '\t',
+                b'r' => '\r',
+                b'b' => '\u{8}',
+                b'f' => '\u{c}',
+                b'u' => {
+                    length = 6;
+                    let code = u8::from_str_radix(&rest[at + 4..at + 6], 16);
+                    char::from(code.expect("two digits"))
+                }
+                itself => char::from(itself),
+            });
+            rest = &rest[at + length..];
+        }
+        text.push_str(rest);
+        text
     }
 }
 
