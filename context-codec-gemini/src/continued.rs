@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use context_core::message::MediaSource;
 use context_core::{JsonString, Part};
 
-/// What was received of the texts of parts after their beginning, by the position of the part.
+/// The continuations of texts, by the position of the part that begins each.
 ///
 /// A text of a part cannot grow in place, so its pieces are joined when the answer is asked for.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ impl Continued {
         self.0.entry(at).or_default().push_str(more);
     }
 
-    /// Returns what was received of a part after its beginning.
+    /// Returns the continuation of a part.
     pub(crate) fn of(&self, at: usize) -> Option<&str> {
         self.0.get(&at).map(String::as_str)
     }

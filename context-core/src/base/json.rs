@@ -12,6 +12,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::json_string::JsonString;
+
 /// A JSON value as its original text. Cheap to clone. Two values are equal if their texts are.
 ///
 /// ```
@@ -188,8 +190,9 @@ impl From<&str> for Json {
     }
 }
 
-impl From<&super::json_string::JsonString> for Json {
-    fn from(text: &super::json_string::JsonString) -> Self {
+impl From<&JsonString> for Json {
+    /// Takes over the JSON string of a text.
+    fn from(text: &JsonString) -> Self {
         Self::from(text.as_raw().to_owned())
     }
 }

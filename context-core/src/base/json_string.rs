@@ -362,9 +362,12 @@ mod tests {
 
     use super::*;
 
+    const TEXT: &str = r"(?s)([a-z]{0,40}|[\x00-\x7f]|.){0,12}";
+    const LINES: &str = r#"(?s)[a\n"\\é]{0,4}"#;
+
     proptest! {
         #[test]
-        fn a_text_is_the_json_string_that_serde_writes(text in "(?s)([a-z]{0,40}|[\\x00-\\x7f]|.){0,12}") {
+        fn a_text_is_the_json_string_that_serde_writes(text in TEXT) {
             let json = serde_json::to_string(&text).unwrap();
             let made = JsonString::from(text.as_str());
             prop_assert_eq!(made.as_raw().get(), &json);
@@ -386,7 +389,7 @@ mod tests {
         }
 
         #[test]
-        fn texts_are_joined_as_texts(texts in prop::collection::vec("(?s)[a\\n\"\\\\é]{0,4}", 0..4)) {
+        fn texts_are_joined_as_texts(texts in prop::collection::vec(LINES, 0..4)) {
             let parts: Vec<JsonString> = texts.iter().map(JsonString::from).collect();
             prop_assert_eq!(JsonString::concat(&parts), JsonString::from(texts.concat()));
             let joined = JsonString::join(&parts, "\n").map(Cow::into_owned);

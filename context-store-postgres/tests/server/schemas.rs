@@ -227,6 +227,10 @@ async fn no_words_wait_in_an_index() {
             let ada = chat(&store, "ada").await;
             append(&store, &ada, "", &["a"]).await;
             nothing_is_wrong(&store).await;
+            let who_moves = "SELECT pid, now() - query_start AS since, relation::regclass
+                FROM pg_locks JOIN pg_stat_activity USING (pid)
+                WHERE locktype = 'page' AND granted";
+            fixture.run(&mut connection, who_moves).await;
         }
         fixture.drop().await;
     }
