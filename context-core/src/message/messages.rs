@@ -5,11 +5,11 @@ use std::iter::FusedIterator;
 use std::ops::{Bound, Deref, Range, RangeBounds};
 use std::sync::{Arc, OnceLock};
 
-use super::runs::{RUN, Run, Runs};
+use super::runs::{RUN, Run, Runs, SharedBlock};
 use crate::Message;
 
 /// Some neighbouring messages of a conversation.
-pub type MessageRun = Arc<Vec<Arc<Message>>>;
+pub(crate) type MessageRun = Arc<Vec<Arc<Message>>>;
 
 impl Run for MessageRun {
     type Image = ();
@@ -101,10 +101,9 @@ impl Messages {
         MessageIter { messages: self, left: start.min(end)..end, front: &[], back: &[] }
     }
 
-    /// Returns the runs that conversations share with those they were made from. Equal addresses
-    /// mean equal messages.
-    pub fn runs(&self) -> impl Iterator<Item = &MessageRun> {
-        self.runs.iter()
+    /// Returns the blocks of runs that conversations share with those they were made from.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &SharedBlock<MessageRun>> {
+        self.runs.blocks()
     }
 
     /// Appends a message.
@@ -415,7 +414,8 @@ mod tests {
         let short: Messages = (0..1_000).map(message).collect();
         let mut long = short.clone();
         long.push(message(1_000));
-        let shared = short.runs().zip(long.runs()).filter(|(a, b)| Arc::ptr_eq(a, b)).count();
-        assert_eq!((shared, short.runs().count()), (15, 16));
+        let shared =
+            short.runs.iter().zip(long.runs.iter()).filter(|(a, b)| Arc::ptr_eq(a, b)).count();
+        assert_eq!((shared, short.runs.iter().count()), (15, 16));
     }
 }

@@ -43,6 +43,11 @@ struct Placed<T> {
 }
 
 impl<R: Run> Block<R> {
+    /// Returns an iterator over the runs.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &R> {
+        self.runs.iter().map(|run| &run.value)
+    }
+
     fn of(runs: impl IntoIterator<Item = R>) -> Self {
         let mut block = Self { len: 0, runs: Vec::new(), image: OnceLock::new() };
         runs.into_iter().for_each(|run| block.push(run));
@@ -77,6 +82,12 @@ impl<R: Run> Runs<R> {
     /// Returns a double-ended iterator over the runs.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &R> {
         self.0.iter().flat_map(|block| &block.value.runs).map(|run| &run.value)
+    }
+
+    /// Returns an iterator over the blocks. Lists that were made from one another share blocks, and
+    /// equal addresses mean equal runs.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &SharedBlock<R>> {
+        self.0.iter().map(|block| &block.value)
     }
 
     /// Returns the newest run.

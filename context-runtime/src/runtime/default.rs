@@ -8,7 +8,6 @@ mod count;
 mod cuts;
 mod fingerprint;
 mod index;
-mod known_runs;
 mod media;
 mod parts;
 mod prefix;

@@ -1,12 +1,9 @@
 //! Hashes of history prefixes.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use context_core::message::MessageHash;
+use context_core::message::{MessageHash, SeenMessages};
 use context_core::{Message, Messages};
-
-use super::known_runs::KnownRuns;
 
 /// The hash of a history prefix: of the messages so far, in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,12 +31,10 @@ impl ChainHash {
 }
 
 /// A history prefix that was seen. It is recognized by the addresses of its messages, without
-/// reading them, or else by their content. Messages are not kept alive.
+/// reading them, or else by their content.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PrefixFingerprint {
-    /// The weak pointers prevent the addresses from being reused.
-    seen: Vec<Weak<Message>>,
-    runs: KnownRuns,
+    seen: SeenMessages,
     chain: ChainHash,
 }
 
@@ -47,21 +42,14 @@ impl PrefixFingerprint {
     /// Records these messages in place of earlier ones, given the hash of the first `known` of
     /// them.
     pub(super) fn follow(&mut self, messages: &Messages, (known, chain): (usize, ChainHash)) {
-        self.seen.truncate(self.shared(messages));
-        self.seen.extend(messages.range(self.seen.len()..).map(Arc::downgrade));
-        self.runs.follow(messages);
+        self.seen.follow(messages);
         self.chain = chain.then_all(messages.range(known..));
     }
 
     /// Returns the number of messages and their hash, if a history begins with the very same
     /// allocations.
     pub(super) fn known_in(&self, messages: &Messages) -> Option<(usize, ChainHash)> {
-        (self.shared(messages) == self.len()).then_some((self.len(), self.chain))
-    }
-
-    /// Returns how many leading messages are the same allocations.
-    fn shared(&self, messages: &Messages) -> usize {
-        shared(&self.seen, &self.runs, messages)
+        (self.seen.shared(messages) == self.len()).then_some((self.len(), self.chain))
     }
 
     /// The number of messages.
@@ -72,11 +60,7 @@ impl PrefixFingerprint {
     /// Returns the end of the known part of a history: the position after the newest message that
     /// is in both, as the same allocation.
     pub(super) fn reaches(&self, messages: &Messages) -> usize {
-        let seen: HashSet<_> = self.seen.iter().map(Weak::as_ptr).collect();
-        messages
-            .iter()
-            .rposition(|message| seen.contains(&Arc::as_ptr(message)))
-            .map_or(0, |last| last + 1)
+        self.seen.reaches(messages)
     }
 
     /// Whether a history begins with this prefix.
@@ -84,13 +68,4 @@ impl PrefixFingerprint {
         let content = || ChainHash::default().then_all(messages.range(..self.len()));
         self.known_in(messages).is_some() || messages.len() >= self.len() && content() == self.chain
     }
-}
-
-/// Returns how many leading messages of a conversation are those that were seen, as the same
-/// allocations.
-pub(super) fn shared(seen: &[Weak<Message>], runs: &KnownRuns, messages: &Messages) -> usize {
-    let known = runs.shared(messages).min(seen.len());
-    let same =
-        |(seen, message): &(&Weak<Message>, &Arc<Message>)| seen.as_ptr() == Arc::as_ptr(message);
-    known + seen[known..].iter().zip(messages.range(known..)).take_while(same).count()
 }

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
+use context_core::message::SeenMessages;
 use context_core::model::{TokenCount, TokenCounter};
 use context_core::{Message, Messages, Part, Role};
 
-use super::fingerprint::{ChainHash, shared};
-use super::known_runs::KnownRuns;
+use super::fingerprint::ChainHash;
 use super::readable::has_media;
 
 /// The index of a history: for each message its contribution to hash and tokens, and the positions
@@ -16,9 +16,7 @@ use super::readable::has_media;
 /// their address and not read.
 #[derive(Debug, Default)]
 pub(super) struct HistoryIndex {
-    /// The weak pointers prevent the addresses from being reused. Messages are not kept alive.
-    seen: Vec<Weak<Message>>,
-    runs: KnownRuns,
+    seen: SeenMessages,
     chains: Vec<ChainHash>,
     /// The number of tokens up to and including each message.
     sums: Vec<TokenCount>,
@@ -40,19 +38,19 @@ impl HistoryIndex {
     /// Returns how many leading messages a history shares with this one as the same allocations,
     /// and their hash.
     pub(super) fn known_in(&self, messages: &Messages) -> (usize, ChainHash) {
-        let shared = shared(&self.seen, &self.runs, messages);
+        let shared = self.seen.shared(messages).min(self.len());
         (shared, self.chain(shared))
     }
 
     /// Updates the index to a history, counted with the counter of a model.
     pub(super) fn update(&mut self, messages: &Messages, model: &str, counter: &dyn TokenCounter) {
-        let (mut shared, _) = self.known_in(messages);
+        // A counter that panicked may have left fewer entries than messages.
+        let mut shared = self.seen.follow(messages).min(self.len());
         // Equal content in another allocation.
         while let (Some(known), Some(message)) = (self.chains.get(shared), messages.get(shared)) {
             if self.chain(shared).then(&message.hash()) != *known {
                 break;
             }
-            self.seen[shared] = Arc::downgrade(message);
             shared += 1;
         }
         self.cut(shared);
@@ -66,18 +64,16 @@ impl HistoryIndex {
         for message in messages.range(shared..) {
             self.push(message, counter);
         }
-        self.runs.follow(messages);
     }
 
     /// Drops everything after this many messages.
     fn cut(&mut self, messages: usize) {
         self.kept = self.kept.min(messages);
-        if messages >= self.seen.len() {
+        if messages >= self.len() {
             return;
         }
         // The cut may separate a call from its result.
         self.valid = 0;
-        self.seen.truncate(messages);
         self.chains.truncate(messages);
         self.sums.truncate(messages);
         self.requests.truncate(self.requests.partition_point(|at| *at < messages));
@@ -92,11 +88,10 @@ impl HistoryIndex {
     }
 
     fn push(&mut self, message: &Arc<Message>, counter: &dyn TokenCounter) {
-        let position = self.seen.len();
+        let position = self.len();
         let hash = message.hash();
         let chain = self.chain(position).then(&hash);
         self.add(counter.count_hashed(message, &hash));
-        self.seen.push(Arc::downgrade(message));
         self.chains.push(chain);
         if message.is_request() {
             self.requests.push(position);
@@ -117,7 +112,7 @@ impl HistoryIndex {
 
     /// The number of messages.
     pub(super) fn len(&self) -> usize {
-        self.seen.len()
+        self.chains.len()
     }
 
     /// Returns the hash of this many leading messages.
