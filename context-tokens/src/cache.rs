@@ -61,26 +61,36 @@ impl CachedCounter {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn by_hash(&self, message: &Message, hash: &MessageHash) -> TokenCount {
-        if let Some(count) = self.counts().by_hash.get(hash) {
-            return count;
-        }
+    /// Returns the count of a message, and caches it by content, and by address if it has one that
+    /// others share.
+    fn by_hash(
+        &self,
+        message: &Message,
+        hash: &MessageHash,
+        shared: Option<&Arc<Message>>,
+    ) -> TokenCount {
+        let known = self.counts().by_hash.get(hash);
         // The lock is not held while counting: other threads go on meanwhile, and counting a
         // message twice does no harm.
-        let count = self.inner.count_message(message);
-        self.counts().by_hash.insert(*hash, count);
-        count
-    }
-
-    /// Returns the count of a message whose address is new, and caches it under that address.
-    fn cache_by_address(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
-        let count = self.by_hash(message, hash);
-        self.counts().shared.insert(address(message), (Arc::downgrade(message), count));
+        let count = known.unwrap_or_else(|| self.inner.count_message(message));
+        let mut counts = self.counts();
+        if known.is_none() {
+            counts.by_hash.insert(*hash, count);
+        }
+        if let Some(shared) = shared {
+            counts.shared.insert(address(shared), (Arc::downgrade(shared), count));
+        }
         count
     }
 }
 
 impl CachedCounts {
+    /// Makes room for this many messages.
+    fn reserve(&mut self, messages: usize) {
+        self.shared.reserve(messages);
+        self.by_hash.reserve(messages);
+    }
+
     fn shared(&mut self, message: &Arc<Message>) -> Option<TokenCount> {
         let (cached, count) = self.shared.get(&address(message))?;
         (cached.as_ptr() == Arc::as_ptr(message)).then_some(count)
@@ -117,17 +127,17 @@ impl TokenCounter for CachedCounter {
     }
 
     fn count_message(&self, message: &Message) -> TokenCount {
-        self.by_hash(message, &message.hash())
+        self.by_hash(message, &message.hash(), None)
     }
 
     fn count_shared(&self, message: &Arc<Message>) -> TokenCount {
         let cached = self.counts().shared(message);
-        cached.unwrap_or_else(|| self.cache_by_address(message, &message.hash()))
+        cached.unwrap_or_else(|| self.by_hash(message, &message.hash(), Some(message)))
     }
 
     fn count_hashed(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
         let cached = self.counts().shared(message);
-        cached.unwrap_or_else(|| self.cache_by_address(message, hash))
+        cached.unwrap_or_else(|| self.by_hash(message, hash, Some(message)))
     }
 
     fn count_messages(&self, messages: &[Arc<Message>]) -> TokenCount {
@@ -141,8 +151,10 @@ impl TokenCounter for CachedCounter {
                     None => unknown.push(message),
                 }
             }
+            counts.reserve(unknown.len());
         }
-        total + unknown.into_iter().map(|message| self.count_shared(message)).sum()
+        let count = |message: &Arc<Message>| self.by_hash(message, &message.hash(), Some(message));
+        total + unknown.into_iter().map(count).sum()
     }
 }
 
@@ -167,6 +179,10 @@ impl<K: Clone + Eq + Hash, V: Clone, S: Default + std::hash::BuildHasher> Recent
         let (key, value) = self.old.remove_entry(key)?;
         self.insert(key, value.clone());
         Some(value)
+    }
+
+    fn reserve(&mut self, more: usize) {
+        self.new.reserve(more.min(self.capacity.saturating_sub(self.new.len())));
     }
 
     fn insert(&mut self, key: K, value: V) {

@@ -122,14 +122,9 @@ pub(super) fn count<'m>(
 /// Returns the start of the next block whose bytes may all belong to one piece.
 fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
-    while let Some(block) = bytes.get(at..at + BLOCK) {
-        let mut common = u8::MAX;
-        for byte in block {
-            common &= CLASSES[usize::from(*byte)];
-            if common == 0 {
-                break;
-            }
-        }
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+        // To the end of the block, because no processor foresees where the classes differ.
+        let common = block.iter().fold(u8::MAX, |all, byte| all & CLASSES[usize::from(*byte)]);
         if common == SPACE && block[0] == b' ' {
             // Indentation is not a run, unless it is very deep.
             let blanks = bytes[at..].iter().take_while(|byte| **byte == b' ').count();
