@@ -16,6 +16,7 @@ mod append;
 mod bench;
 #[path = "../shared/board.rs"]
 mod board;
+mod body;
 mod chats;
 #[path = "../shared/data.rs"]
 mod data;
@@ -40,12 +41,13 @@ struct Options {
     only: Vec<String>,
 }
 
-const PARTS: [&str; 15] = [
+const PARTS: [&str; 16] = [
     "append",
     "text",
     "together",
     "load",
     "read",
+    "body",
     "window",
     "fork",
     "turn",
@@ -68,10 +70,10 @@ Usage: cargo xtask bench history [--json] [--check] [--rounds N] [--max N] [--on
   --rounds N   paired rounds per row (default 11); more for a noisy machine
   --max N      the longest chat and the largest store, in messages (default 1000000, at least 1000)
   --only PART  append, text (append with full text), together (16 appends at once), load, read (loads
-               that make every message an object), window (ends of long chains), fork, turn, shared
-               (turns of new engines over one cache), compacted (first turns of new engines on
-               compacted chats), search, others (search in a store of others), delete, list, memory;
-               may be given several times
+               that make every message an object), body (from the file to the body of a request),
+               window (ends of long chains), fork, turn, shared (turns of new engines over one
+               cache), compacted (first turns of new engines on compacted chats), search, others
+               (search in a store of others), delete, list, memory; may be given several times
 
 On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench history";
 
@@ -154,6 +156,7 @@ async fn run(part: &str, bench: &mut Bench) {
         "together" => append::together(bench).await,
         "load" => load::whole(bench).await,
         "read" => load::read(bench).await,
+        "body" => body::cold(bench).await,
         "window" => load::window(bench).await,
         "fork" => load::fork(bench).await,
         "turn" => turn::warm(bench).await,

@@ -24,11 +24,20 @@ pub(crate) async fn redis(url: &str) -> MultiplexedConnection {
     redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
 }
 
-/// Removes the keys with this prefix.
+/// Removes the keys with this prefix, some at a time: no single command takes long, also after a
+/// run that wrote gigabytes.
 pub(crate) async fn clear_redis(url: &str, prefix: &str) {
-    let mut connection = redis(url).await;
-    let keys: Vec<Vec<u8>> = connection.keys(format!("{prefix}*")).await.unwrap();
-    for some in keys.chunks(1_000) {
-        let _removed: u64 = connection.del(some).await.unwrap();
+    let (mut connection, mut cursor) = (redis(url).await, 0_u64);
+    loop {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(format!("{prefix}*")).arg("COUNT").arg(1_000);
+        let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(&mut connection).await.unwrap();
+        if !keys.is_empty() {
+            let _removed: u64 = connection.unlink(keys).await.unwrap();
+        }
+        if next == 0 {
+            return;
+        }
+        cursor = next;
     }
 }
