@@ -45,7 +45,7 @@ struct SeenBlock {
     runs: usize,
 }
 
-/// What leads two conversations.
+/// The numbers of leading parts that a conversation shares with the one that was seen.
 struct Shared {
     blocks: usize,
     /// The runs, those of the blocks included.

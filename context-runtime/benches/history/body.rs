@@ -1,4 +1,4 @@
-//! From a file to the body of a request, in a process that has seen nothing of the chat.
+//! From a file to the body of a request, by a runtime that has seen nothing of the chat.
 
 use std::hint::black_box;
 

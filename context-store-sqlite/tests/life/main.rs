@@ -7,6 +7,7 @@
 mod backup;
 mod blobs;
 mod damage;
+mod flushed_log;
 mod listing;
 mod memories;
 mod memories_random;

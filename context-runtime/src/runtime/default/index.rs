@@ -204,3 +204,40 @@ fn digest(id: &str) -> u64 {
     id.hash(&mut hasher);
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// Counts one token for each byte, and panics at a text.
+    #[derive(Debug)]
+    struct Refusing(&'static str);
+
+    impl TokenCounter for Refusing {
+        fn name(&self) -> &str {
+            "refusing"
+        }
+
+        fn count(&self, text: &str) -> TokenCount {
+            assert_ne!(text, self.0, "refused");
+            TokenCount::exact(text.len() as u64)
+        }
+    }
+
+    /// The messages behind the one that a counter panicked at were seen, but have no entries.
+    #[test]
+    fn a_counter_that_panicked_leaves_an_index_that_goes_on() {
+        let talk = Messages::from(["a", "bb", "ccc", "dddd"].map(Message::from));
+        let mut index = HistoryIndex::default();
+        let mut update = |refused| {
+            catch_unwind(AssertUnwindSafe(|| index.update(&talk, "m", &Refusing(refused))))
+        };
+        assert!(update("ccc").is_err());
+        assert!(update("").is_ok());
+        let (known, chain) = index.known_in(&talk);
+        assert_eq!((known, index.tokens(4)), (4, TokenCount::exact(10)));
+        assert_eq!(chain, ChainHash::default().then_all(talk.iter()));
+    }
+}
