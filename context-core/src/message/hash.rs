@@ -56,29 +56,60 @@ pub(super) fn of(message: &Message) -> MessageHash {
     // short message.
     static CONTEXT: LazyLock<ContextKey> =
         LazyLock::new(|| hash_derive_key_context("context-core message, form 1"));
-    let mut feed = Feed(Hasher::new_from_context_key(&CONTEXT));
+    let mut feed = Feed {
+        hasher: Hasher::new_from_context_key(&CONTEXT),
+        waiting: [0; Feed::WAITING],
+        used: 0,
+    };
     feed.text(message.role.as_str());
     feed.parts(&message.parts);
     feed.metadata(&message.metadata);
-    MessageHash(*feed.0.finalize().as_bytes())
+    feed.finish()
 }
 
 /// A hasher that prefixes each value with its length, so that no two sequences of values hash the
 /// same bytes.
-struct Feed(Hasher);
+struct Feed {
+    hasher: Hasher,
+    /// Short values are handed over together, because each hand-over has a price.
+    waiting: [u8; Feed::WAITING],
+    used: usize,
+}
 
 impl Feed {
+    const WAITING: usize = 256;
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if let Some(room) = self.waiting.get_mut(self.used..self.used + bytes.len()) {
+            room.copy_from_slice(bytes);
+            self.used += bytes.len();
+        } else {
+            self.hand_over();
+            self.hasher.update(bytes);
+        }
+    }
+
+    fn hand_over(&mut self) {
+        self.hasher.update(&self.waiting[..self.used]);
+        self.used = 0;
+    }
+
+    fn finish(mut self) -> MessageHash {
+        self.hand_over();
+        MessageHash(*self.hasher.finalize().as_bytes())
+    }
+
     fn count(&mut self, number: usize) {
-        self.0.update(&(number as u64).to_le_bytes());
+        self.bytes(&(number as u64).to_le_bytes());
     }
 
     fn text(&mut self, text: &str) {
         self.count(text.len());
-        self.0.update(text.as_bytes());
+        self.bytes(text.as_bytes());
     }
 
     fn option(&mut self, text: Option<&str>) {
-        self.0.update(&[u8::from(text.is_some())]);
+        self.bytes(&[u8::from(text.is_some())]);
         self.text(text.unwrap_or_default());
     }
 
@@ -161,7 +192,7 @@ impl Feed {
         self.text("tool_result");
         self.text(&result.call_id);
         self.option(result.name.as_deref());
-        self.0.update(&[u8::from(result.is_error)]);
+        self.bytes(&[u8::from(result.is_error)]);
         // Results may nest as deep as the parser of the stored form allows, which is not deep.
         self.parts(&result.output);
         self.metadata(&result.metadata);
