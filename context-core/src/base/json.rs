@@ -25,7 +25,8 @@ use super::json_string::JsonString;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Json(Arc<RawValue>);
+// In a box, so that a body of megabytes is not copied once more when it is shared.
+pub struct Json(Arc<Box<RawValue>>);
 
 /// An ordered map of JSON values, for metadata.
 pub type JsonMap = indexmap::IndexMap<String, Json>;
