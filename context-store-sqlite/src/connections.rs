@@ -368,11 +368,12 @@ impl MaintenanceConnection<'_> {
 
 fn options(config: &SqliteConfig) -> Result<SqliteConnectOptions> {
     // The pages of the log before it begins anew. The more, the less often a page that changes
-    // often, such as one of an index, is copied into the file. But to flush a log takes a third
-    // longer while it grows, so one that every commit flushes begins anew at SQLite's default.
+    // often, such as one of an index, is copied into the file; but all who commit wait while all
+    // of them are copied. To flush a log takes a third longer while it grows, so one that every
+    // commit flushes begins anew at SQLite's default.
     let (synchronous, log_pages) = match config.durability {
         Durability::PowerLoss => (SqliteSynchronous::Full, "1000"),
-        _ => (SqliteSynchronous::Normal, "4000"),
+        _ => (SqliteSynchronous::Normal, "2000"),
     };
     // SQLite would parse options from a name that begins with `file:`.
     let path = std::path::absolute(&config.path)

@@ -23,7 +23,7 @@ const COLUMNS: &str = "round, ordinal, label, description, created_at, author, m
 
 const PRAGMAS: &str = "
     PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA mmap_size = 268435456;
-    PRAGMA cache_size = -65536; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000";
+    PRAGMA cache_size = -65536; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 2000";
 
 pub(crate) struct Floor {
     connection: Connection,

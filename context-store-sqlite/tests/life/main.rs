@@ -7,8 +7,8 @@
 mod backup;
 mod blobs;
 mod damage;
-mod flushed_log;
 mod listing;
+mod log_length;
 mod memories;
 mod memories_random;
 mod opening;
