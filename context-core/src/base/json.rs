@@ -25,8 +25,10 @@ use super::json_string::JsonString;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone)]
-// In a box, so that a body of megabytes is not copied once more when it is shared.
-pub struct Json(Arc<Box<RawValue>>);
+pub struct Json(
+    // In a box, so that a body of megabytes is not copied once more when it is shared.
+    Arc<Box<RawValue>>,
+);
 
 /// An ordered map of JSON values, for metadata.
 pub type JsonMap = indexmap::IndexMap<String, Json>;

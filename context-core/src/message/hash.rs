@@ -56,11 +56,7 @@ pub(super) fn of(message: &Message) -> MessageHash {
     // short message.
     static CONTEXT: LazyLock<ContextKey> =
         LazyLock::new(|| hash_derive_key_context("context-core message, form 1"));
-    let mut feed = Feed {
-        hasher: Hasher::new_from_context_key(&CONTEXT),
-        waiting: [0; Feed::WAITING],
-        used: 0,
-    };
+    let mut feed = Feed::new(Hasher::new_from_context_key(&CONTEXT));
     feed.text(message.role.as_str());
     feed.parts(&message.parts);
     feed.metadata(&message.metadata);
@@ -78,6 +74,10 @@ struct Feed {
 
 impl Feed {
     const WAITING: usize = 256;
+
+    fn new(hasher: Hasher) -> Self {
+        Self { hasher, waiting: [0; Self::WAITING], used: 0 }
+    }
 
     fn bytes(&mut self, bytes: &[u8]) {
         if let Some(room) = self.waiting.get_mut(self.used..self.used + bytes.len()) {
@@ -215,8 +215,24 @@ impl Feed {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::Role;
+
+    proptest! {
+        /// Hashes are stored, so what is handed over together must not show in them.
+        #[test]
+        fn pieces_of_any_length_are_hashed_as_one(
+            pieces in vec(vec(any::<u8>(), 0..2 * Feed::WAITING), 0..8),
+        ) {
+            let mut feed = Feed::new(Hasher::new());
+            pieces.iter().for_each(|piece| feed.bytes(piece));
+            let whole = blake3::hash(&pieces.concat());
+            prop_assert_eq!(feed.finish(), MessageHash(*whole.as_bytes()));
+        }
+    }
 
     #[test]
     fn the_hash_is_the_same_for_ever() {

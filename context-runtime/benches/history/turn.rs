@@ -13,7 +13,7 @@ use crate::file_store::{FileStore, chat};
 const TURNS: usize = 20;
 /// Turns before the measured ones. In the second, the connection that read the chat drops the pages
 /// of all its messages, because the first one wrote.
-const FIRST: usize = 2;
+const WARM_UP: usize = 2;
 
 /// Measures a turn of an engine that has read its chat.
 pub(crate) async fn warm(bench: &mut Bench) {
@@ -25,7 +25,7 @@ pub(crate) async fn warm(bench: &mut Bench) {
             let chat = chat(format_args!("chat-{n}-{round}"));
             ours.fill(&chat, n).await;
             let mut engine = ours.engine(&chat).open().await.unwrap();
-            for i in 0..FIRST {
+            for i in 0..WARM_UP {
                 turn(&mut engine, i).await;
             }
             ours.checkpoint();
@@ -50,7 +50,7 @@ pub(crate) async fn shared(bench: &mut Bench) {
         for n in [10_000, 100] {
             let chat = chat(format_args!("chat-{n}-{round}"));
             ours.fill(&chat, n).await;
-            for i in 0..FIRST {
+            for i in 0..WARM_UP {
                 new_engine(&ours, &chat, &cache, i).await;
             }
             ours.checkpoint();
