@@ -131,6 +131,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     if !args.host.is_empty() {
         service = service.hosts(&args.host);
     }
+    // Listened to before anybody knows the address, and so can ask for the end.
+    let terminated = Termination::listen().map_err(Failure::Runtime)?;
     let address = SocketAddr::new(args.address, args.port.unwrap_or_default());
     let bound = service.bind(address).await.map_err(|source| match args.port {
         Some(port) => Failure::Port { port, source },
@@ -148,28 +150,39 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let stop = async move {
         tokio::select! {
             () = interrupt.cancelled() => {}
-            () = terminated() => {}
+            () = terminated.received() => {}
         }
     };
     bound.serve(stop).await.map_err(Failure::Runtime)?;
     Ok(Outcome::Success)
 }
 
-/// Resolves when the system asks the process to end.
-#[cfg(unix)]
-async fn terminated() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut signal) => {
-            signal.recv().await;
-        }
-        Err(_) => std::future::pending().await,
-    }
+/// The request of the system to end: SIGTERM, where there is one.
+struct Termination {
+    #[cfg(unix)]
+    signal: tokio::signal::unix::Signal,
 }
 
-#[cfg(not(unix))]
-async fn terminated() {
-    std::future::pending().await
+impl Termination {
+    /// From here on, the signal does not end the process by itself.
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            signal: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
+        })
+    }
+
+    /// Resolves when the signal has come since [`listen`](Self::listen).
+    async fn received(self) {
+        #[cfg(unix)]
+        {
+            let mut signal = self.signal;
+            if signal.recv().await.is_some() {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
 }
 
 /// Reads the tokens of the file, or of the environment.

@@ -65,6 +65,18 @@ mod running {
         assert!(["m0", "m1", "m2"].iter().all(|text| log.contains(text)), "{log}");
     }
 
+    /// The signal was listened to only when the first connection was being waited for, so that a
+    /// supervisor who asked right after the address was printed, or while the first answer was on
+    /// its way, killed the service.
+    #[test]
+    fn a_service_that_says_its_address_ends_when_it_is_asked_to() {
+        let bench = Bench::new();
+        for round in 0..10 {
+            let served = Served::start(&bench, &[], None);
+            assert_eq!(served.end(Signal::TERM), Some(0), "round {round}");
+        }
+    }
+
     #[test]
     fn each_token_sees_the_chats_of_its_user() {
         let bench = Bench::new();
