@@ -110,9 +110,9 @@ fn a_stored_chat_is_recorded_with_its_branches() {
             {"branch": "main", "agent": 0, "rounds": 2, "recorded": 0, "taken": 0, "skipped": 0},
             {"branch": "main-v2", "agent": 1, "below": "0/0.4", "rounds": 1, "recorded": 0,
                 "taken": 0, "skipped": 0},
-            {"branch": "main-v2-v2", "agent": 2, "below": "0/0.0", "rounds": 1, "recorded": 0,
+            {"branch": "main-v3", "agent": 2, "below": "0/0.0", "rounds": 1, "recorded": 0,
                 "taken": 0, "skipped": 0},
-            {"branch": "main-v2-v2-v2", "agent": 3, "below": "0/0.4", "rounds": 1, "recorded": 1,
+            {"branch": "main-v4", "agent": 3, "below": "0/0.4", "rounds": 1, "recorded": 1,
                 "taken": 0, "skipped": 0},
         ]})]
     );

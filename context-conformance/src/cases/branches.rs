@@ -70,11 +70,12 @@ async fn next_version_takes_the_lowest_free_number(case: &CaseContext) -> Check 
     let steps = [
         ("main", "main-v2"),
         ("main", "main-v4"),
-        ("main-v2", "main-v2-v2"),
-        ("main", "main-v5"),
-        ("main-v3", "main-v3-v2"),
-        ("100%_", "100%_-v2"),
+        ("main-v2", "main-v5"),
         ("main", "main-v6"),
+        ("main-v3", "main-v7"),
+        ("main-v02", "main-v02-v2"),
+        ("100%_", "100%_-v2"),
+        ("main", "main-v8"),
     ];
     for (base, expected) in steps {
         let committed = fixture.applied(fixture.next_version(base, "a")).await?;

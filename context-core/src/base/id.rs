@@ -155,10 +155,20 @@ impl BranchName {
     }
 
     /// Returns the name of version `k` of this branch: `main` becomes `main-v2`, `main-v3` and so
-    /// on.
+    /// on. A branch that is such a version itself counts on: `main-v2` becomes `main-v3` too.
     #[must_use]
     pub fn version(&self, k: u32) -> Self {
-        Self::from(format!("{self}-v{k}"))
+        let name = self.as_str();
+        let is_number = |end: &str| {
+            !end.is_empty()
+                && !end.starts_with('0')
+                && end.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let stem = match name.rsplit_once("-v") {
+            Some((stem, end)) if !stem.is_empty() && is_number(end) => stem,
+            _ => name,
+        };
+        Self::from(format!("{stem}-v{k}"))
     }
 }
 

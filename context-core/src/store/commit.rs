@@ -105,8 +105,9 @@ pub enum Target {
 pub enum ForkName {
     /// Exactly this name. A taken name is a conflict.
     Exact(BranchName),
-    /// `<base>-v<k>` with the lowest free `k` from 2, chosen inside the transaction. Refused if the
-    /// result is longer than a name may be.
+    /// `<base>-v<k>` with the lowest free `k` from 2, chosen inside the transaction. The version
+    /// after `main-v2` is `main-v3`, not `main-v2-v2`. Refused if the result is longer than a name
+    /// may be.
     NextVersionOf(BranchName),
 }
 

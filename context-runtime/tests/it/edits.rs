@@ -92,9 +92,9 @@ async fn an_edit_of_a_message_on_another_branch_goes_where_that_message_was() {
     let _moved = chat.rewind(&"u1".into()).await.unwrap();
     chat.set([say("a2", "other end")]);
     let saved = chat.save().await.unwrap();
-    assert_eq!(saved.branch, "main-v2-v2");
+    assert_eq!(saved.branch, "main-v3");
     let expected = ["u1: text u1", "a1: text a1", "u2: text u2", "#3: other end"];
     assert_eq!(shown(&mut chat).await.len(), expected.len());
-    assert_eq!(stored(&store, "main-v2-v2").await[3].split(": ").nth(1), Some("other end"));
+    assert_eq!(stored(&store, "main-v3").await[3].split(": ").nth(1), Some("other end"));
     assert_eq!(stored(&store, "main").await, MAIN);
 }

@@ -264,7 +264,12 @@ impl SoundnessCheck {
             };
             let taken: Vec<_> = before.branches.iter().map(|(name, _)| name).collect();
             let new = names.iter().find(|name| !taken.contains(name));
-            let lowest = (2..).map(|k| format!("{base}-v{k}")).find(|name| !taken.contains(&name));
+            // A version of a version counts on: the version after `main-v2` is `main-v3`.
+            let stem = match base.rsplit_once("-v") {
+                Some((stem, end)) if end.parse::<u32>().is_ok() => stem,
+                _ => base,
+            };
+            let lowest = (2..).map(|k| format!("{stem}-v{k}")).find(|name| !taken.contains(&name));
             if op != "createBranch" && new.is_some() && new != lowest.as_ref() {
                 return Err(Difference::new(RULE, format!("{lowest:?}"), format!("{new:?}")));
             }

@@ -9,8 +9,29 @@ fn the_lowest_free_version_is_chosen() {
     let taken = [main.clone(), main.version(3), "main-vacation".into()];
     let name = |fork: ForkName| fork.choose(|name| taken.contains(name));
     assert_eq!(name(ForkName::NextVersionOf(main.clone())), Some(main.version(2)));
-    assert_eq!(name(ForkName::NextVersionOf(main.version(3))), Some("main-v3-v2".into()));
+    assert_eq!(name(ForkName::NextVersionOf(main.version(3))), Some(main.version(2)));
     assert_eq!(name(ForkName::Exact(main)), None);
+}
+
+/// A branch from a branch was once named `try-v2-v2`, and one from that `try-v2-v2-v2`.
+#[test]
+fn a_version_of_a_version_counts_on() {
+    let next = |name: &str| {
+        let base = BranchName::from(name);
+        ForkName::NextVersionOf(base.clone()).choose(|taken| *taken == base || *taken == "try-v2")
+    };
+    for (name, expected) in [
+        ("try", "try-v3"),
+        ("try-v2", "try-v3"),
+        ("try-v9", "try-v3"),
+        ("api-v1", "api-v2"),
+        ("try-v02", "try-v02-v2"),
+        ("try-vacation", "try-vacation-v2"),
+        ("-v2", "-v2-v2"),
+        ("v2", "v2-v2"),
+    ] {
+        assert_eq!(next(name), Some(expected.into()), "{name}");
+    }
 }
 
 #[test]
