@@ -213,6 +213,27 @@ pub(crate) struct Entry {
     pub(crate) note: Option<String>,
 }
 
+impl Entry {
+    /// Returns an entry of which only the family is known.
+    fn of_family(family: String) -> Self {
+        Self {
+            family,
+            window: None,
+            max_output: None,
+            prices: None,
+            input: None,
+            output: None,
+            cache: None,
+            images: None,
+            compaction: None,
+            source: None,
+            specification: None,
+            as_of: None,
+            note: None,
+        }
+    }
+}
+
 impl ModelTable {
     /// Returns the table that comes with this crate, dated [`AS_OF`].
     pub fn builtin() -> &'static Self {
@@ -275,6 +296,39 @@ impl ModelTable {
         self.as_of = other.as_of;
         self.families.extend(other.families);
         self.models.extend(other.models);
+        Ok(())
+    }
+
+    /// Sets the prices of a model, such as those of a contract. A model that is not listed is added
+    /// with its family, and nothing else is known of it.
+    ///
+    /// ```
+    /// use context_tokens::ModelTable;
+    ///
+    /// let mut table = ModelTable::builtin().clone();
+    /// table.set_prices("gpt-4o", serde_json::from_str(r#"{"input": 1, "output": 4}"#)?)?;
+    /// assert_eq!(table.model("gpt-4o").prices().map(|prices| prices.output), Some(4.0));
+    /// assert_eq!(table.model("gpt-4o").window(), ModelTable::builtin().model("gpt-4o").window());
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_prices(
+        &mut self,
+        model: impl Into<String>,
+        prices: Prices,
+    ) -> Result<(), TableError> {
+        let name = model.into();
+        if !prices.all().all(|price| price.is_finite() && price >= 0.0) {
+            return Err(TableError::OutOfRange { name });
+        }
+        let listed = self.model(&name).entry.cloned();
+        let family = self.family_of(&name).map(|(family, ..)| family.to_owned());
+        let Some(mut entry) = listed.or(family.map(Entry::of_family)) else {
+            return Err(TableError::UnknownFamily { model: name, family: String::new() });
+        };
+        entry.prices = Some(prices);
+        // The page and the note are about the prices that were there.
+        (entry.source, entry.note) = (None, None);
+        self.models.insert(name, entry);
         Ok(())
     }
 
