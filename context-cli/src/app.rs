@@ -1,5 +1,6 @@
 //! The context of every command: store, user, output, clock, confirmation, and Ctrl-C.
 
+use std::borrow::Cow;
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +13,7 @@ use context_runtime::{
 
 use crate::error::{Failure, INTERRUPTED};
 use crate::output::Output;
+use crate::settings::Settings;
 use crate::text::clean;
 
 /// The outcome of a command that did not fail.
@@ -54,9 +56,10 @@ impl IdGenerator for HostServices {
     }
 }
 
-/// The location of the store.
-enum StoreLocation {
-    Url(String),
+/// Where the store of a command is from.
+enum StoreSource {
+    /// The settings name it, and it is opened by one of these.
+    Named(StoreRegistry),
     #[cfg(test)]
     Open(Arc<dyn Store>),
 }
@@ -120,44 +123,46 @@ impl OpenStores {
 /// The context of a command.
 pub(crate) struct App {
     pub(crate) user: UserId,
-    /// Further users from the command line.
-    more_users: Vec<UserId>,
+    pub(crate) settings: Arc<Settings>,
     pub(crate) out: Output,
     pub(crate) host: HostServices,
-    location: StoreLocation,
+    source: StoreSource,
     opened: Arc<OpenStores>,
 }
 
 impl App {
-    pub(crate) fn new(url: String, users: Vec<String>, out: Output) -> Self {
-        Self::at(StoreLocation::Url(url), users, out, HostServices::default())
+    /// Creates the context of a command whose store is opened by a registry.
+    pub(crate) fn new(settings: Settings, stores: StoreRegistry, out: Output) -> Self {
+        Self::of(StoreSource::Named(stores), settings, out, HostServices::default())
     }
 
-    fn at(location: StoreLocation, users: Vec<String>, out: Output, host: HostServices) -> Self {
-        let mut users = users.into_iter().map(UserId::from);
-        let user = users.next().unwrap_or_else(|| UserId::from(""));
-        Self { user, more_users: users.collect(), out, host, location, opened: Arc::default() }
+    fn of(source: StoreSource, settings: Settings, mut out: Output, host: HostServices) -> Self {
+        let user = settings.users.0.first().map(String::as_str).unwrap_or_default();
+        out.at(host.now());
+        let user = UserId::from(user);
+        let (settings, opened) = (Arc::new(settings), Arc::default());
+        Self { user, settings, out, host, source, opened }
     }
 
     /// Creates a context with an open store and a test clock.
     #[cfg(test)]
     pub(crate) fn on(
         store: Arc<dyn Store>,
-        users: Vec<String>,
+        settings: Settings,
         out: Output,
         host: HostServices,
     ) -> Self {
-        Self::at(StoreLocation::Open(store), users, out, host)
+        Self::of(StoreSource::Open(store), settings, out, host)
     }
 
     /// Returns all users from the command line.
-    pub(crate) fn users(&self) -> impl Iterator<Item = &UserId> {
-        std::iter::once(&self.user).chain(&self.more_users)
+    pub(crate) fn users(&self) -> impl Iterator<Item = UserId> {
+        self.settings.users.0.iter().map(|user| UserId::from(user.as_str()))
     }
 
     /// Fails if there is more than one user.
     pub(crate) fn one_user(&self) -> Result<(), Failure> {
-        match self.more_users.is_empty() {
+        match self.settings.users.0.len() == 1 {
             true => Ok(()),
             false => {
                 Err(Failure::Usage("only `copy` between stores takes more than one --user".into()))
@@ -201,17 +206,28 @@ impl App {
 
     /// Opens the store in this mode.
     pub(crate) async fn store_in(&self, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
-        match &self.location {
-            StoreLocation::Url(url) => self.open(url, mode).await,
+        match &self.source {
+            StoreSource::Named(_) => self.open(&self.settings.store.0, mode).await,
             #[cfg(test)]
-            StoreLocation::Open(store) => Ok(Arc::clone(store)),
+            StoreSource::Open(store) => Ok(Arc::clone(store)),
         }
     }
 
-    /// Opens a store and shows its warning, if it has one. The store is closed when the command
-    /// ends.
-    pub(crate) async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
-        let store = match StoreRegistry::default().open_with(url, mode).await {
+    /// Returns the stores that can be opened.
+    fn stores(&self) -> StoreRegistry {
+        match &self.source {
+            StoreSource::Named(stores) => stores.clone(),
+            #[cfg(test)]
+            StoreSource::Open(_) => StoreRegistry::default(),
+        }
+    }
+
+    /// Opens a store and shows its warning, if it has one. The store is named by a URL or a file,
+    /// and is closed when the command ends.
+    pub(crate) async fn open(&self, name: &str, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
+        let stores = self.stores();
+        let url = &*store_url(name, &stores);
+        let store = match stores.open_with(url, mode).await {
             Err(error) if error.is_not_found() && mode != OpenMode::Create => {
                 return Err(match file_of(url) {
                     Some(file) => Failure::NoStore { url: format!("sqlite:{file}") },
@@ -311,6 +327,29 @@ fn says_yes(answers: &mut dyn BufRead, to: &mut dyn Write, question: &str) -> bo
         && answer.trim().eq_ignore_ascii_case("yes")
 }
 
+/// Returns the URL of a store that was named by a URL or a file. A name without a scheme is a file,
+/// and so is one with a drive of Windows. A scheme that no store has is left to the registry, which
+/// says what there is.
+pub(crate) fn store_url<'n>(name: &'n str, stores: &StoreRegistry) -> Cow<'n, str> {
+    let is_scheme = |scheme: &str| {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        scheme.len() > 1
+            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(is_word)
+    };
+    match name.split_once(':') {
+        Some((scheme, rest)) if is_scheme(scheme) => {
+            // `notes.db:x` is no scheme that anyone could have meant.
+            let is_known = stores.schemes().any(|known| known == scheme);
+            match is_known || rest.starts_with("//") || !scheme.contains('.') {
+                true => Cow::Borrowed(name),
+                false => Cow::Owned(format!("sqlite:{name}")),
+            }
+        }
+        _ => Cow::Owned(format!("sqlite:{name}")),
+    }
+}
+
 /// Returns the file that a store URL names, if any.
 pub(crate) fn file_of(url: &str) -> Option<&str> {
     let path = url.strip_prefix("sqlite:")?;
@@ -321,7 +360,27 @@ pub(crate) fn file_of(url: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::says_yes;
+    use super::*;
+
+    #[test]
+    fn a_store_is_named_by_a_url_or_a_file() {
+        let stores = StoreRegistry::default();
+        for (name, url) in [
+            ("sqlite:a.db", "sqlite:a.db"),
+            ("mem:", "mem:"),
+            ("postgres://h/d", "postgres://h/d"),
+            ("mysql://h/d", "mysql://h/d"),
+            ("sqllite:a.db", "sqllite:a.db"),
+            ("a.db", "sqlite:a.db"),
+            ("chats", "sqlite:chats"),
+            ("./a:b.db", "sqlite:./a:b.db"),
+            ("a.db:x", "sqlite:a.db:x"),
+            ("/tmp/a.db?durability=full", "sqlite:/tmp/a.db?durability=full"),
+            ("C:\\chats\\a.db", "sqlite:C:\\chats\\a.db"),
+        ] {
+            assert_eq!(store_url(name, &stores), url);
+        }
+    }
 
     #[test]
     fn only_yes_is_yes() {

@@ -8,16 +8,24 @@ use std::fmt::Write as _;
 use clap::builder::Styles;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::app::{App, Outcome};
 use crate::commands::{
-    backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff,
-    erase, export, fork, graph, import, log, man, mcp, memory, pin, prepare, prompt, redact,
+    backup, branches, chats, checkpoint, cherry_pick, compact, completions, config, copy, delete,
+    diff, erase, export, fork, graph, import, log, man, mcp, memory, pin, prepare, prompt, redact,
     render, restore, retain, rewind, search, serve, show, spill, streams, tokens, trajectory, ui,
     upgrade, vacuum, verify, watch,
 };
 use crate::error::Failure;
+use crate::output::ColorWhen;
+use crate::settings::{Given, Origin};
+use crate::{help, near_names};
+
+/// The variable that names the store.
+const STORE: &str = "CONTEXT_STORE";
+/// The variable that names the user.
+const USER: &str = "CONTEXT_USER";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,14 +40,19 @@ Examples:
   context trajectory show support-7          the steps of a run
   context memory recall 'which tickets?'     search the memories of earlier chats
   context export --all --to source           the imported files again
-  context prepare support-7 --provider anthropic   the body of a request, repaired
+  context prepare support-7 --provider gemini   the body of a request, repaired
   context retain --older-than 90d --dry-run  show what would be removed
 
-A store is a URL: sqlite:PATH, mem: (gone with the process),
+A store is a file or a URL: sqlite:PATH, mem: (gone with the process),
 postgres://ROLE@HOST/DATABASE?schema=NAME, redis://HOST/NUMBER?prefix=TEXT
 (rediss: with TLS) or redis+cluster://HOST,HOST. CONTEXT_STORE keeps one with a
-password out of the process list. With --json every command writes one JSON
-record per line, and errors as JSON to standard error.
+password out of the process list, and `context config set store` keeps one for
+all commands.
+
+With --json every command writes one JSON record per line, and errors as JSON to
+standard error. Long text is shown in a pager on a terminal: CONTEXT_PAGER, else
+PAGER, else less.
+
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted; writes
 are complete or not made.";
 
@@ -57,7 +70,7 @@ const GROUPS: [(&str, &[&str]); 10] = [
     ("Remove", &["redact", "delete", "retain", "erase"]),
     ("Look after the store", &["verify", "vacuum", "backup", "upgrade"]),
     ("For other programs", &["serve", "mcp"]),
-    ("Other", &["completions", "man", "help"]),
+    ("Other", &["config", "completions", "man", "help"]),
 ];
 
 /// Inspects and changes a store of agent conversations.
@@ -73,18 +86,55 @@ pub(crate) struct Cli {
 
 /// The options of every command.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// The store: sqlite:PATH, mem:, postgres://…, redis://…
-    #[arg(long, global = true, value_name = "URL", env = "CONTEXT_STORE", hide_env_values = true)]
-    #[arg(default_value = "sqlite:context.db", help_heading = "Global options")]
-    pub(crate) store: String,
-    /// The user whose chats are used
-    #[arg(long, global = true, value_name = "NAME", env = "CONTEXT_USER", hide_env_values = true)]
-    #[arg(default_value = "local", help_heading = "Global options")]
-    pub(crate) user: Vec<String>,
-    /// Write JSON, one record per line
-    #[arg(long, global = true, help_heading = "Global options")]
-    pub(crate) json: bool,
+    /// The store: a file, or sqlite:PATH, mem:, postgres://…, redis://… [default:
+    /// sqlite:context.db]
+    #[arg(long, global = true, value_name = "URL", env = STORE, hide_env_values = true)]
+    store: Option<String>,
+    /// The user whose chats are used [default: local]
+    #[arg(long, global = true, value_name = "NAME", env = USER, hide_env_values = true)]
+    user: Vec<String>,
+    /// Write JSON, one record per line; only these fields if some are named: --json=chat,title
+    #[arg(long, global = true, value_name = "FIELDS", value_delimiter = ',')]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    json: Option<Vec<String>>,
+    /// Use colours: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", value_enum, hide_possible_values = true)]
+    color: Option<ColorWhen>,
+    /// Show times in full
+    #[arg(long, global = true)]
+    full_time: bool,
+    /// Show long text at once
+    #[arg(long, global = true)]
+    no_pager: bool,
+    /// Whether the store is from the environment.
+    #[arg(skip)]
+    store_of_environment: bool,
+    /// Whether the user is from the environment.
+    #[arg(skip)]
+    user_of_environment: bool,
+}
+
+impl Global {
+    /// Returns what was given, for [`Settings`](crate::settings::Settings).
+    pub(crate) fn given(self) -> Given {
+        let origin = |of_environment| match of_environment {
+            true => Origin::Environment,
+            false => Origin::Option,
+        };
+        let users = Some(self.user).filter(|users| !users.is_empty());
+        Given {
+            store: self.store.map(|store| (store, origin(self.store_of_environment))),
+            users: users.map(|users| (users, origin(self.user_of_environment))),
+            color: self.color,
+            no_pager: self.no_pager,
+            json: self
+                .json
+                .map(|fields| fields.into_iter().filter(|field| !field.is_empty()).collect()),
+            full_time: self.full_time,
+        }
+    }
 }
 
 /// The commands.
@@ -164,6 +214,8 @@ pub(crate) enum Command {
     Backup(backup::Args),
     /// Bring a store of an older version up to date
     Upgrade(upgrade::Args),
+    /// Show and change the defaults of the command line
+    Config(config::Args),
     /// Print a script that completes this command in a shell
     Completions(completions::Args),
     /// Write the pages of the manual
@@ -171,6 +223,11 @@ pub(crate) enum Command {
 }
 
 impl Cli {
+    /// Returns when colours are used, as far as the command line says.
+    pub(crate) fn color(&self) -> ColorWhen {
+        self.global.color.unwrap_or_default()
+    }
+
     /// Parses a command line that starts with the program name.
     pub(crate) fn read<T: Into<OsString> + Clone>(
         args: impl IntoIterator<Item = T>,
@@ -179,7 +236,7 @@ impl Cli {
         let mut command = Self::command();
         command.build();
         let template = template(&command);
-        let mut command = command.help_template(template);
+        let mut command = help::reflowed(command.help_template(template));
         let matches = match command.try_get_matches_from_mut(&args) {
             Ok(matches) => matches,
             Err(error) => {
@@ -188,12 +245,15 @@ impl Cli {
                         ErrorKind::UnknownArgument,
                         format!("{name} is read as flags: a chat with such a name follows `--`"),
                     ),
-                    None => error,
+                    None => near_names::of_commands(error, &mut command),
                 });
             }
         };
-        let cli = Self::from_arg_matches(&matches)?;
-        match empty(&cli.global, &matches) {
+        let mut cli = Self::from_arg_matches(&matches)?;
+        let of_environment = |id| matches.value_source(id) == Some(ValueSource::EnvVariable);
+        cli.global.store_of_environment = of_environment("store");
+        cli.global.user_of_environment = of_environment("user");
+        match empty(&cli.global) {
             None => Ok(cli),
             Some((name, example)) => {
                 let message =
@@ -214,20 +274,14 @@ fn chat_like_a_flag(args: &[OsString]) -> Option<&str> {
 }
 
 /// Returns the option or variable that is set to an empty value, with an example of a valid value.
-fn empty(global: &Global, matches: &ArgMatches) -> Option<(&'static str, &'static str)> {
-    let options = [
-        (
-            "store",
-            global.store.is_empty(),
-            ["--store", "CONTEXT_STORE"],
-            "a URL such as sqlite:context.db",
-        ),
-        ("user", global.user.iter().any(String::is_empty), ["--user", "CONTEXT_USER"], "a name"),
-    ];
-    let (id, _, [option, variable], example) =
-        options.into_iter().find(|(_, is_empty, ..)| *is_empty)?;
-    let of_variable = matches.value_source(id) == Some(ValueSource::EnvVariable);
-    Some((if of_variable { variable } else { option }, example))
+fn empty(global: &Global) -> Option<(&'static str, &'static str)> {
+    let named = |of_environment, variable, option| if of_environment { variable } else { option };
+    if global.store.as_ref().is_some_and(String::is_empty) {
+        let name = named(global.store_of_environment, STORE, "--store");
+        return Some((name, "a file, or a URL such as sqlite:context.db"));
+    }
+    let is_empty = global.user.iter().any(String::is_empty);
+    is_empty.then(|| (named(global.user_of_environment, USER, "--user"), "a name"))
 }
 
 /// Returns the help template with the commands in groups.
@@ -249,6 +303,24 @@ fn template(command: &clap::Command) -> String {
 }
 
 impl Command {
+    /// Returns whether the command writes text that a person reads, so that a pager may show it.
+    pub(crate) fn is_read_at_leisure(&self) -> bool {
+        match self {
+            Self::Chats(_) | Self::Log(_) | Self::Show(_) | Self::Search(_) | Self::Prompt(_) => {
+                true
+            }
+            Self::Graph(_) | Self::Diff(_) | Self::Tokens(_) => true,
+            Self::Trajectory(args) => args.only_looks(),
+            Self::Memory(args) => args.only_looks(),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the command helps with a configuration that cannot be read.
+    pub(crate) fn works_without_settings(&self) -> bool {
+        matches!(self, Self::Config(_) | Self::Completions(_) | Self::Man(_))
+    }
+
     pub(crate) async fn run(self, app: &mut App) -> Result<Outcome, Failure> {
         if !matches!(self, Self::Copy(_)) {
             app.one_user()?;
@@ -291,6 +363,7 @@ impl Command {
             Self::Vacuum(args) => vacuum::run(args, app).await,
             Self::Backup(args) => backup::run(args, app).await,
             Self::Upgrade(args) => upgrade::run(args, app).await,
+            Self::Config(args) => config::run(args, app),
             Self::Completions(args) => completions::run(args, &mut Cli::command(), app),
             Self::Man(args) => man::run(args, Cli::command(), app),
         }

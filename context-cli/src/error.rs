@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::io;
 use std::process::ExitCode;
 
+use crate::config::ConfigError;
 use context_runtime::model::WireError;
 use context_runtime::transcript::{SourceError, TranscriptError, syntax_problem};
 use context_runtime::transfer::TreeDifference;
@@ -99,6 +100,9 @@ pub(crate) enum Failure {
     /// behind.
     #[error("{} would stay behind", .left.join(", "))]
     StaysBehind { left: Vec<String>, kinds: Vec<&'static str> },
+    /// The configuration is invalid, or cannot be read or changed.
+    #[error("{}{source}", if .file.is_empty() { String::new() } else { format!("{file}: ") })]
+    Config { file: String, source: ConfigError },
     /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
@@ -371,7 +375,7 @@ impl Failure {
             }
             Self::Unconfirmed { .. } => Some("give --yes to confirm without a question"),
             Self::Exists { .. } => {
-                Some("nothing was changed; choose another name or move that file away")
+                Some("nothing was changed; choose another name, or replace it with --force")
             }
             Self::Mixed { .. } => Some("choose one with --file NAME, or export one chat at a time"),
             _ => None,

@@ -13,15 +13,20 @@ mod cli;
 #[path = "../tests/cli/command_table.rs"]
 mod command_table;
 mod commands;
+mod config;
 mod error;
 mod file_format;
+mod help;
 mod input;
+mod near_names;
 mod output;
 mod progress;
 mod run;
 #[cfg(test)]
 mod scene;
 mod sessions;
+mod settings;
+mod table;
 mod text;
 
-pub use run::{run, run_with};
+pub use run::{main_with, run_with};

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use context_runtime::store::StoreRegistry;
+
 fn main() -> ExitCode {
-    context_cli::run()
+    context_cli::main_with(StoreRegistry::default())
 }

@@ -1,29 +1,29 @@
 //! Output: JSON Lines or text to standard output, errors and notes to standard error, colour only
 //! on a terminal.
 
-use std::borrow::Cow;
+mod file;
+mod pager;
+mod settings;
+mod style;
+
 use std::error::Error as _;
-use std::fmt::{self, Display, Write as _};
-use std::fs::File;
+use std::fmt::{Display, Write as _};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-use context_runtime::{Diagnostic, Json, JsonMap};
+use bytesize::ByteSize;
+use context_runtime::{Diagnostic, Json, JsonMap, Timestamp};
 use serde::Serialize;
 
+pub(crate) use self::file::{OutputFile, write_file};
+use self::settings::Screen;
+pub(crate) use self::settings::{ColorWhen, OutputSettings};
+use self::style::clean_around_styles;
+pub(crate) use self::style::{Painted, Style};
 use crate::error::Failure;
-use crate::text::{clean, clean_lines};
-
-/// A text style.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Style {
-    Bold,
-    Dim,
-    Red,
-    Green,
-    Yellow,
-}
+use crate::near_names::NEAR;
+use crate::text::{ago, clean, clean_lines, time};
 
 /// Standard output, and standard error for notes.
 ///
@@ -32,7 +32,8 @@ pub(crate) enum Style {
 /// reduced to one line by [`clean`] where they are inserted into a text, since only there their
 /// ends are known.
 pub(crate) struct Output {
-    json: bool,
+    settings: OutputSettings,
+    screen: Screen,
     colour: bool,
     /// Whether the command continues when the reader closes the output.
     outlives: bool,
@@ -44,12 +45,33 @@ pub(crate) struct Output {
 struct Content {
     to: Box<dyn Write + Send>,
     is_terminal: bool,
+    /// The file that content goes to instead.
+    file: Option<OutputFile>,
+    /// The text so far, if it is kept for a pager.
+    kept: Option<Vec<u8>>,
     /// The start of a character whose remaining bytes have not been written yet.
     partial: Vec<u8>,
 }
 
+impl Content {
+    /// Writes text that a terminal may show as it is.
+    fn safe(&mut self, text: &[u8]) -> io::Result<()> {
+        match (&mut self.file, &mut self.kept) {
+            (Some(file), _) => file.write_all(text),
+            (None, Some(kept)) => {
+                kept.extend_from_slice(text);
+                Ok(())
+            }
+            (None, None) => self.to.write_all(text),
+        }
+    }
+}
+
 impl Write for Content {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(file) = &mut self.file {
+            return file.write(bytes);
+        }
         if !self.is_terminal {
             return self.to.write(bytes);
         }
@@ -60,7 +82,7 @@ impl Write for Content {
         };
         let rest = self.partial.split_off(valid);
         let text = std::mem::replace(&mut self.partial, rest);
-        self.to.write_all(clean_lines(&String::from_utf8_lossy(&text)).as_bytes())?;
+        self.safe(clean_lines(&String::from_utf8_lossy(&text)).as_bytes())?;
         Ok(bytes.len())
     }
 
@@ -70,12 +92,29 @@ impl Write for Content {
 }
 
 impl Output {
-    pub(crate) fn new(json: bool) -> Self {
+    pub(crate) fn new(settings: OutputSettings) -> Self {
         let stdout = io::stdout();
-        let (colour, is_terminal) = (!json && is_coloured(&stdout), stdout.is_terminal());
-        let mut output = Self { colour, ..Self::to(json, BufWriter::new(stdout), io::stderr()) };
+        let is_terminal = stdout.is_terminal();
+        let mut output = Self::to(settings.json, BufWriter::new(stdout), io::stderr());
+        output.colour = !settings.json && settings.color.applies_to(is_terminal);
+        output.screen = Screen::of_stdout();
         output.to.is_terminal = is_terminal;
+        output.settings = settings;
         output
+    }
+
+    /// Returns the output with these settings. Colours are used only if they always are.
+    pub(crate) fn with(mut self, settings: OutputSettings) -> Self {
+        self.colour = !settings.json && settings.color.applies_to(false);
+        self.settings = settings;
+        self
+    }
+
+    /// Returns the output for a terminal of this width.
+    #[cfg(test)]
+    pub(crate) fn with_columns(mut self, columns: Option<usize>) -> Self {
+        self.screen.columns = columns;
+        self
     }
 
     /// Returns the output as it would be on a terminal, without colours.
@@ -91,9 +130,63 @@ impl Output {
         to: impl Write + Send + 'static,
         beside: impl Write + Send + 'static,
     ) -> Self {
-        let (colour, outlives) = (false, false);
-        let to = Content { to: Box::new(to), is_terminal: false, partial: Vec::new() };
-        Self { json, colour, outlives, to, beside: Mutex::new(Box::new(beside)) }
+        let to = Content {
+            to: Box::new(to),
+            is_terminal: false,
+            file: None,
+            kept: None,
+            partial: Vec::new(),
+        };
+        Self {
+            settings: OutputSettings { json, ..OutputSettings::default() },
+            screen: Screen::default(),
+            colour: false,
+            outlives: false,
+            to,
+            beside: Mutex::new(Box::new(beside)),
+        }
+    }
+
+    /// From here on, everything goes to a file.
+    pub(crate) fn redirect(&mut self, path: &Path, force: bool) -> Result<(), Failure> {
+        self.to.file = Some(OutputFile::create(path, force)?);
+        (self.colour, self.screen) = (self.settings.color == ColorWhen::Always, Screen::default());
+        Ok(())
+    }
+
+    /// Completes the file, if there is one. A command that fails leaves none.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        let Some(file) = self.to.file.take() else { return Ok(()) };
+        let name = file.shown();
+        let bytes = file.finish()?;
+        self.note(format_args!("wrote {name}, {}", ByteSize(bytes)));
+        Ok(())
+    }
+
+    /// From here on, text is kept for a pager, if it is for a person at a terminal.
+    pub(crate) fn page(&mut self) {
+        let is_paged = self.to.is_terminal && !self.settings.json && self.screen.rows.is_some();
+        if is_paged && !self.settings.pager.is_empty() {
+            self.to.kept.get_or_insert_default();
+        }
+    }
+
+    /// The columns of the terminal. `None` where a line may have any length.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.screen.columns
+    }
+
+    /// Returns a time as people tell it: by its distance to now, or in full with `--full-time`.
+    pub(crate) fn when(&self, at: Timestamp) -> String {
+        match self.settings.full_time {
+            true => time(at),
+            false => ago(self.settings.now, at),
+        }
+    }
+
+    /// Sets the time of the command.
+    pub(crate) fn at(&mut self, now: Timestamp) {
+        self.settings.now = now;
     }
 
     /// From here on, the command completes its work even if the reader closes the output:
@@ -111,21 +204,25 @@ impl Output {
 
     /// Returns whether records are written instead of text.
     pub(crate) fn is_json(&self) -> bool {
-        self.json
+        self.settings.json
     }
 
     /// Writes a record as one line of JSON.
     pub(crate) fn record(&mut self, record: &impl Serialize) -> Result<(), Failure> {
         // Messages keep their original line breaks, but a record must be one line.
-        let line = Json::from_serialize(record).map_err(Failure::Record)?.compact();
-        self.content(line)
+        let record = Json::from_serialize(record).map_err(Failure::Record)?;
+        let record = match self.settings.fields.as_slice() {
+            [] => record,
+            fields => selected(&record, fields).map_err(Failure::Record)?,
+        };
+        self.content(record.compact())
     }
 
     /// Writes a line for people.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
         let line = line.to_string();
         let shown = if self.colour { clean_around_styles(&line) } else { clean_lines(&line) };
-        let result = writeln!(self.to.to, "{shown}");
+        let result = self.to.safe(format!("{shown}\n").as_bytes());
         self.written(result)
     }
 
@@ -158,12 +255,12 @@ impl Output {
 
     /// Applies a style, if colours are available.
     pub(crate) fn paint<T: Display>(&self, style: Style, text: T) -> Painted<T> {
-        Painted { style: self.colour.then_some(style), text }
+        Painted::new(Some(style).filter(|_| self.colour), text)
     }
 
     /// Writes a note to standard error. Omitted with `--json`.
     pub(crate) fn note(&self, text: impl Display) {
-        if let (false, Ok(mut beside)) = (self.json, self.beside.lock()) {
+        if let (false, Ok(mut beside)) = (self.settings.json, self.beside.lock()) {
             // A note that cannot be written is not a failure.
             let _ = writeln!(beside, "note: {}", clean(&text.to_string()));
         }
@@ -171,7 +268,7 @@ impl Output {
 
     /// Writes text to standard error that is longer than a note. Omitted with `--json`.
     pub(crate) fn to_stderr(&self, text: impl Display) {
-        if let (false, Ok(mut beside)) = (self.json, self.beside.lock()) {
+        if let (false, Ok(mut beside)) = (self.settings.json, self.beside.lock()) {
             let _ = writeln!(beside, "{}", clean_lines(&text.to_string()));
         }
     }
@@ -193,70 +290,31 @@ impl Output {
 
     /// Reports why a part of the work failed while the rest continues.
     pub(crate) fn failure(&self, failure: &Failure) {
-        let text = if self.json { as_json(failure) } else { as_text(failure, false) };
+        let text = if self.settings.json { as_json(failure) } else { as_text(failure, false) };
         if let Ok(mut beside) = self.beside.lock() {
             let _ = writeln!(beside, "{text}");
         }
     }
 
+    /// Writes everything, through the pager if it is needed.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        if let Some(text) = self.to.kept.take() {
+            let is_shown =
+                pager::is_needed(&text, self.screen) && pager::show(&self.settings.pager, &text);
+            let result = if is_shown { Ok(()) } else { self.to.to.write_all(&text) };
+            self.written(result)?;
+        }
         let result = self.to.flush();
         self.written(result)
     }
 }
 
-/// Writes a new file completely or not at all. Fails if the file exists.
-pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
-    // A partial file, as after a full disk, must not be taken for a complete one.
-    file.write_all(bytes).inspect_err(|_| drop(std::fs::remove_file(path)))
-}
-
-fn is_coloured(to: &impl IsTerminal) -> bool {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    to.is_terminal() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
-}
-
-/// Escapes hidden characters in the lines of a text, except for the styles that [`Painted`] writes.
-fn clean_around_styles(text: &str) -> Cow<'_, str> {
-    const STYLES: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(at) = rest.find('\x1b') {
-        shown.push_str(&clean_lines(&rest[..at]));
-        let length = STYLES
-            .iter()
-            .find(|style| rest[at..].starts_with(**style))
-            .map_or(0, |style| style.len());
-        match length {
-            0 => shown.push_str(&clean("\x1b")),
-            length => shown.push_str(&rest[at..at + length]),
-        }
-        rest = &rest[at + length.max(1)..];
-    }
-    shown.push_str(&clean_lines(rest));
-    Cow::Owned(shown)
-}
-
-/// Text with a style.
-pub(crate) struct Painted<T> {
-    style: Option<Style>,
-    text: T,
-}
-
-impl<T: Display> Display for Painted<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let code = match self.style {
-            None => return self.text.fmt(f),
-            Some(Style::Bold) => 1,
-            Some(Style::Dim) => 2,
-            Some(Style::Red) => 31,
-            Some(Style::Green) => 32,
-            Some(Style::Yellow) => 33,
-        };
-        write!(f, "\x1b[{code}m")?;
-        self.text.fmt(f)?;
-        f.write_str("\x1b[0m")
-    }
+/// Returns a record with only these fields, in this order. A field that it does not have is left
+/// out.
+fn selected(record: &Json, fields: &[String]) -> Result<Json, serde_json::Error> {
+    let all: JsonMap = record.parse()?;
+    let kept = fields.iter().filter_map(|field| Some((field.clone(), all.get(field)?.clone())));
+    Json::from_serialize(&kept.collect::<JsonMap>())
 }
 
 #[derive(Serialize)]
@@ -272,9 +330,10 @@ struct ErrorBody {
 }
 
 /// Reports why a command failed.
-pub(crate) fn report(failure: &Failure, json: bool) {
+pub(crate) fn report(failure: &Failure, json: bool, color: ColorWhen) {
     let mut stderr = io::stderr();
-    let text = if json { as_json(failure) } else { as_text(failure, is_coloured(&stderr)) };
+    let is_coloured = color.applies_to(stderr.is_terminal());
+    let text = if json { as_json(failure) } else { as_text(failure, is_coloured) };
     // There is no other place to report this error.
     let _ = writeln!(stderr, "{text}");
 }
@@ -329,17 +388,22 @@ fn full_message(failure: &Failure) -> String {
 }
 
 fn as_text(failure: &Failure, colour: bool) -> String {
-    let head = Painted { style: colour.then_some(Style::Red), text: "error" };
+    let head = Painted::new(Some(Style::Red).filter(|_| colour), "error");
     let message = full_message(failure);
     let mut text = format!("{head}: {}", clean(&message));
     let facts: Vec<_> = failure
         .context()
         .into_iter()
-        .filter(|(key, value)| *key != "operation" && !value.is_empty())
+        .filter(|(key, value)| !["operation", NEAR].contains(key) && !value.is_empty())
         .map(|(key, value)| format!("{key} {}", clean(&value)))
         .collect();
     if !facts.is_empty() {
         let _ = write!(text, "\n  {}", facts.join(" · "));
+    }
+    if let Failure::Store(error) = failure
+        && let Some(near) = error.get(NEAR)
+    {
+        let _ = write!(text, "\n  did you mean {}?", clean(&near.replace(", ", " or ")));
     }
     if let Some(advice) = failure.advice() {
         let _ = write!(text, "\n  {advice}");

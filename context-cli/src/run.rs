@@ -7,23 +7,54 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::task::Poll;
 
+use context_runtime::store::StoreRegistry;
+
 use crate::app::{App, Outcome};
-use crate::cli::{Cli, Command, Global};
+use crate::cli::{Cli, Command};
+use crate::config::Config;
 use crate::error::Failure;
-use crate::output::{Output, report, report_to};
+use crate::near_names;
+use crate::output::{ColorWhen, Output, report, report_to};
+use crate::settings::Settings;
 use crate::text::clean_lines;
 
-/// Runs the command of this process.
-pub fn run() -> ExitCode {
+/// Runs the command of this process, which opens stores by this registry. A program that adds a
+/// store of its own is `context` with that store:
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// # use std::sync::Arc;
+///
+/// use context_runtime::store::{OpenMode, StoreFactory, StoreRegistry};
+/// # use context_runtime::{Result, Store};
+/// # struct Ours;
+/// # #[async_trait::async_trait]
+/// # impl StoreFactory for Ours {
+/// #     async fn open(&self, _url: &str, _mode: OpenMode) -> Result<Arc<dyn Store>> {
+/// #         context_runtime::open("mem:").await
+/// #     }
+/// # }
+///
+/// fn main() -> ExitCode {
+///     let mut stores = StoreRegistry::default();
+///     stores.register("ours", Ours); // `--store ours:PLACE`
+///     context_cli::main_with(stores)
+/// }
+/// ```
+pub fn main_with(stores: StoreRegistry) -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match Cli::read(&args) {
         Ok(cli) => {
-            let out = Output::new(cli.global.json);
-            execute(cli, out, &mut |failure, json| report(failure, json))
+            let mut color = cli.color();
+            execute(cli, stores, Output::new, &mut |failure, settings| {
+                color = settings.map_or(color, |settings| settings.color.0);
+                let json = settings.map_or_else(|| wants_json(&args), |settings| settings.json);
+                report(failure, json, color);
+            })
         }
         Err(error) if error.use_stderr() && wants_json(&args) => {
             let failure = misused(&error);
-            report(&failure, true);
+            report(&failure, true, ColorWhen::Never);
             failure.exit_code()
         }
         Err(error) if error.use_stderr() => {
@@ -40,7 +71,8 @@ pub fn run() -> ExitCode {
 }
 
 /// Runs a command line, starting with the program name, and writes to the given outputs instead of
-/// standard output and standard error, without colours. For programs that run many commands.
+/// standard output and standard error, without a pager and without colours unless they are asked
+/// for. For programs that run many commands.
 pub fn run_with(
     args: Vec<OsString>,
     mut out: impl Write + Send + 'static,
@@ -48,8 +80,12 @@ pub fn run_with(
 ) -> ExitCode {
     match Cli::read(&args) {
         Ok(cli) => {
-            let output = Output::to(cli.global.json, out, beside.clone());
-            execute(cli, output, &mut |failure, json| report_to(&mut beside, failure, json))
+            let notes = beside.clone();
+            let output = |settings| Output::to(false, out, notes).with(settings);
+            execute(cli, StoreRegistry::default(), output, &mut |failure, settings| {
+                let json = settings.map_or_else(|| wants_json(&args), |settings| settings.json);
+                report_to(&mut beside, failure, json);
+            })
         }
         Err(error) if error.use_stderr() => {
             let failure = misused(&error);
@@ -65,7 +101,7 @@ pub fn run_with(
 }
 
 fn wants_json(args: &[OsString]) -> bool {
-    args.iter().any(|arg| arg == "--json")
+    args.iter().any(|arg| arg == "--json" || arg.as_encoded_bytes().starts_with(b"--json="))
 }
 
 /// Returns the problem of a command line in one line.
@@ -75,9 +111,27 @@ fn misused(error: &clap::Error) -> Failure {
     Failure::Usage(message.strip_prefix("error: ").unwrap_or(message).to_owned())
 }
 
-fn execute(cli: Cli, out: Output, report: &mut dyn FnMut(&Failure, bool)) -> ExitCode {
-    let Cli { global: Global { store, user, json }, command } = cli;
-    let mut app = App::new(store, user, out);
+/// Runs a command with the settings of its command line and of the configuration. Reports a failure
+/// with the settings, if they could be read.
+fn execute(
+    cli: Cli,
+    stores: StoreRegistry,
+    output: impl FnOnce(crate::output::OutputSettings) -> Output,
+    report: &mut dyn FnMut(&Failure, Option<&Settings>),
+) -> ExitCode {
+    let Cli { global, command } = cli;
+    let config = match Config::read() {
+        Ok(config) => config,
+        // It can be looked at and mended.
+        Err(_) if command.works_without_settings() => Config::default(),
+        Err(failure) => {
+            report(&failure, None);
+            return failure.exit_code();
+        }
+    };
+    let settings = Settings::new(global.given(), config);
+    let out = output(settings.output());
+    let mut app = App::new(settings, stores, out);
     // A separate worker thread, so that Ctrl-C is handled while the command computes or waits for
     // input.
     let result = tokio::runtime::Builder::new_multi_thread()
@@ -86,7 +140,7 @@ fn execute(cli: Cli, out: Output, report: &mut dyn FnMut(&Failure, bool)) -> Exi
         .build()
         .map_err(Failure::Runtime)
         .and_then(|runtime| runtime.block_on(run_and_close(command, &mut app)))
-        .and_then(|done| app.out.flush().map(|()| done));
+        .and_then(|done| app.out.finish().and_then(|()| app.out.flush()).map(|()| done));
     match result {
         Ok(Outcome::Success) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::FAILURE,
@@ -95,7 +149,7 @@ fn execute(cli: Cli, out: Output, report: &mut dyn FnMut(&Failure, bool)) -> Exi
         Err(failure) => {
             // Output written so far is valid, so it is flushed first.
             let _ = app.out.flush();
-            report(&failure, json);
+            report(&failure, Some(&app.settings));
             failure.exit_code()
         }
     }
@@ -111,7 +165,13 @@ async fn run_and_close(command: Command, app: &mut App) -> Result<Outcome, Failu
     if asked.await {
         tokio::spawn(hearing);
     }
-    let done = command.run(app).await;
+    if command.is_read_at_leisure() {
+        app.out.page();
+    }
+    let done = match command.run(app).await {
+        Err(failure) => Err(near_names::of_failure(failure, app).await),
+        done => done,
+    };
     let closed = opened.close().await;
     let done = done?;
     closed?;

@@ -23,8 +23,10 @@ use serde_json::Value;
 
 use crate::app::{App, HostServices, Outcome};
 use crate::cli::Cli;
+use crate::config::Config;
 use crate::error::Failure;
 use crate::output::{Output, failure_text};
+use crate::settings::Settings;
 
 /// 2026-01-01, in microseconds.
 const START: i64 = 1_767_225_600_000_000;
@@ -52,7 +54,7 @@ impl IdGenerator for CountingIds {
 
 /// A writer that keeps the text.
 #[derive(Clone, Debug, Default)]
-struct BufferWriter(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct BufferWriter(Arc<Mutex<Vec<u8>>>);
 
 impl Write for BufferWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -66,7 +68,7 @@ impl Write for BufferWriter {
 }
 
 impl BufferWriter {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().expect("nobody panics while writing").clone())
             .expect("text")
     }
@@ -134,8 +136,11 @@ impl Scene {
         set: impl FnOnce(Output) -> Output,
     ) -> (Result<Outcome, Failure>, String, String) {
         let (out, beside) = (BufferWriter::default(), BufferWriter::default());
-        let output = set(Output::to(json, out.clone(), beside.clone()));
-        let mut app = App::on(Arc::clone(&self.store), cli.global.user, output, self.host.clone());
+        let mut settings = Settings::new(cli.global.given(), Config::default());
+        settings.json |= json;
+        let output = Output::to(json, out.clone(), beside.clone()).with(settings.output());
+        let store = Arc::clone(&self.store);
+        let mut app = App::on(store, settings, set(output), self.host.clone());
         let result = self.runtime.block_on(cli.command.run(&mut app));
         app.out.flush().expect("paper does not run out");
         (result, out.text(), beside.text())

@@ -40,6 +40,28 @@ pub(crate) fn short_time(at: Timestamp) -> String {
     }
 }
 
+/// Returns the distance of a time from now in words, such as `5 minutes ago`.
+pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
+    const UNITS: [(u64, &str); 7] = [
+        (365 * 86_400, "year"),
+        (30 * 86_400, "month"),
+        (7 * 86_400, "week"),
+        (86_400, "day"),
+        (3_600, "hour"),
+        (60, "minute"),
+        (1, "second"),
+    ];
+    let seconds = now.as_micros().abs_diff(at.as_micros()) / 1_000_000;
+    let Some((unit, name)) = UNITS.into_iter().find(|(unit, _)| seconds >= *unit) else {
+        return "now".to_owned();
+    };
+    let distance = count(usize::try_from(seconds / unit).unwrap_or(usize::MAX), name);
+    match at > now {
+        true => format!("in {distance}"),
+        false => format!("{distance} ago"),
+    }
+}
+
 /// The error for an invalid limit.
 #[derive(Debug, thiserror::Error)]
 #[error("not a number of things to show; write 1 or more")]
@@ -118,6 +140,21 @@ mod tests {
             let shown = clean(&json);
             prop_assert_eq!(shown.parse::<serde_json::Value>().ok(), json.parse().ok());
         }
+    }
+
+    #[test]
+    fn times_are_told_by_their_distance() {
+        let now = Timestamp::from_micros(1_767_225_600_000_000);
+        let told =
+            |seconds: i64| ago(now, Timestamp::from_micros(now.as_micros() - seconds * 1_000_000));
+        assert_eq!([told(0), told(1), told(59)], ["now", "1 second ago", "59 seconds ago"]);
+        assert_eq!([told(60), told(7_199)], ["1 minute ago", "1 hour ago"]);
+        assert_eq!([told(86_400), told(13 * 86_400)], ["1 day ago", "1 week ago"]);
+        assert_eq!([told(59 * 86_400), told(800 * 86_400)], ["1 month ago", "2 years ago"]);
+        assert_eq!(
+            [told(-90), ago(now, Timestamp::from_micros(i64::MIN))],
+            ["in 1 minute", "292,527 years ago"]
+        );
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! `compact`: cuts the view of a chat that a model gets, so that it fits a window. No message is
 //! removed.
 
+use std::sync::Arc;
+
 use clap::value_parser;
 use context_runtime::tokens::{Budget, WindowSource};
 use context_runtime::{ContextEngine, Diagnostic, PlanReport, compaction::OnDemand};
 use serde::Serialize;
 
-use super::counting::{Limits, model, overflow};
+use super::counting::{Limits, overflow};
 use super::planning::{line, pipeline};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -33,9 +35,9 @@ pub(crate) struct Args {
     /// The branch [default: the active one]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// The model
-    #[arg(long, value_name = "NAME", default_value = "claude-sonnet-4-5")]
-    model: String,
+    /// The model [default: that of `context config`, else claude-sonnet-4-5]
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
     /// The window in tokens, input and output [default: from the table of models]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     window: Option<u64>,
@@ -79,7 +81,9 @@ struct CompactRecord<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let pipeline = pipeline(&args.policy, OnDemand::stage)?;
-    let model = model(&args.model);
+    let settings = Arc::clone(&app.settings);
+    let name = args.model.as_deref().or(settings.model.as_deref()).unwrap_or("claude-sonnet-4-5");
+    let model = settings.models.model(name);
     let limits = Limits::new(&model, args.window, args.reserve)?;
     let store = app.store_unless(args.dry_run).await?;
     let mut builder = ContextEngine::builder(store).user(app.user.clone()).chat(args.chat.as_str());

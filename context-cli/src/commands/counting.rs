@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use context_runtime::tokens::{
-    Budget, BudgetError, Estimate, Model, ModelTable, TokenCount, WindowSource,
-};
+use context_runtime::tokens::{Budget, BudgetError, Estimate, Model, TokenCount, WindowSource};
 use context_runtime::{
     Breakdown, Diagnostic, DiagnosticCode, MessageId, Role, Severity,
     model::{ModelRequest, TokenCounter},
@@ -13,11 +11,6 @@ use context_runtime::{
 
 use crate::error::Failure;
 use crate::text::grouped;
-
-/// Returns the model of this name in the built-in table.
-pub(super) fn model(name: &str) -> Model<'_> {
-    ModelTable::builtin().model(name)
-}
 
 /// The window and the reserve for every request of a command.
 #[derive(Clone, Copy, Debug)]

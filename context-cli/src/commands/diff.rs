@@ -10,6 +10,7 @@ use super::engine;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
+use crate::table::{Column, Table};
 use crate::text::{clean, count, node_preview, role, short_id, time};
 
 /// Compare two branches: the last common message, and the later ones.
@@ -92,27 +93,27 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         Some(at) => format!("share {}, up to {}", count(diff.common, "message"), short_id(at)),
     };
     app.out.line(format_args!("{} and {} {share}", clean(&args.left), clean(&args.right)))?;
-    let width = diff
-        .left
-        .iter()
-        .chain(diff.right.iter())
-        .map(|node| short_id(&node.id).chars().count())
-        .max();
     for (branch, chain) in [(&args.left, &diff.left), (&args.right, &diff.right)] {
-        side(app, branch, chain, width.unwrap_or(0))?;
+        side(app, branch, chain)?;
     }
     Ok(Outcome::Success)
 }
 
-fn side(app: &mut App, branch: &str, chain: &Chain, width: usize) -> Result<(), Failure> {
+fn side(app: &mut App, branch: &str, chain: &Chain) -> Result<(), Failure> {
     let name = app.out.paint(Style::Bold, clean(branch)).to_string();
     if chain.is_empty() {
         return app.out.line(format_args!("{name} has no other messages"));
     }
     app.out.line(format_args!("{name} has {} more:", count(chain.len(), "message")))?;
+    let mut table = Table::new([
+        Column::word("ID").style(Style::Yellow),
+        Column::word("ROLE"),
+        Column::text("MESSAGE"),
+        Column::time("WRITTEN"),
+    ]);
     for node in chain.iter() {
-        let id = app.out.paint(Style::Yellow, format!("{:width$}", short_id(&node.id))).to_string();
-        app.out.line(format!("  {id}  {:9}  {}", role(node), node_preview(node)).trim_end())?;
+        let (id, when) = (short_id(&node.id), app.out.when(node.created_at));
+        table.row([id.into(), role(node).into(), node_preview(node).into(), when.into()]);
     }
-    Ok(())
+    table.write(&mut app.out)
 }

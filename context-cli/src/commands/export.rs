@@ -1,7 +1,6 @@
 //! `export`: writes chats as transcripts, in their original form or in a provider's form.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -18,6 +17,7 @@ use serde::Serialize;
 use super::export_html;
 use super::export_markdown;
 use super::leave_behind::LeaveBehindArgs;
+use super::output_args::OutputArgs;
 use super::{all_chats, all_messages, all_readable, branch_end, existing_chat, source_of};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -62,9 +62,8 @@ pub(crate) struct Args {
     /// The branch [default: the active one of each chat; all of a tree]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// With --to html: write to this file, which must not exist
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     /// With --to md: write long results in full
     #[arg(long)]
     full: bool,
@@ -144,6 +143,7 @@ struct ExportRecord<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
+    args.output.redirect(&mut app.out)?;
     let history = store.history();
     let mut chats = Vec::new();
     if args.all {
@@ -192,14 +192,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     if args.full && args.to != Form::Md {
         return Err(Failure::Usage("--full needs --to md: the other forms cut nothing".into()));
     }
-    if args.output.is_some() && args.to != Form::Html {
-        let text = "--output needs --to html: the other forms go to standard output";
-        return Err(Failure::Usage(text.into()));
-    }
     if args.to == Form::Html {
         let chats = chats.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>();
-        let (branch, output) = (args.branch.as_deref(), args.output.as_deref());
-        return export_html::run(app, store, &chats, branch, output).await;
+        return export_html::run(app, store, &chats, args.branch.as_deref()).await;
     }
     if args.to == Form::Md {
         let chats: Vec<_> = chats.into_iter().map(|(id, _)| id).collect();

@@ -1,7 +1,6 @@
 //! `export --to html`: writes a chat as one page, with the views of the inspector.
 
-use std::io::{self, BufWriter};
-use std::path::Path;
+use std::io;
 use std::sync::Arc;
 
 use context_runtime::Store;
@@ -12,13 +11,12 @@ use context_server::{
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 
-/// Writes the page of a chat to standard output or to a new file.
+/// Writes the page of a chat.
 pub(super) async fn run(
     app: &mut App,
     store: Arc<dyn Store>,
     chats: &[&str],
     branch: Option<&str>,
-    output: Option<&Path>,
 ) -> Result<Outcome, Failure> {
     let [chat] = chats else {
         return Err(Failure::Usage("a page is of one chat: name one".into()));
@@ -26,7 +24,7 @@ pub(super) async fn run(
     if app.out.is_json() {
         return Err(Failure::Usage("a page is no JSON: --to jsonl has all of a chat".into()));
     }
-    page(app, store, (chat, branch), FirstView::Chat, output).await
+    page(app, store, (chat, branch), FirstView::Chat).await
 }
 
 /// Writes the page of a chat or a session that opens with a view.
@@ -35,45 +33,12 @@ pub(super) async fn page(
     store: Arc<dyn Store>,
     (name, branch): (&str, Option<&str>),
     first: FirstView,
-    output: Option<&Path>,
 ) -> Result<Outcome, Failure> {
     let operations = Operations::new(store)
         .user(app.user.clone())
         .environment(Arc::new(app.host.clone()), Arc::new(app.host.clone()));
-    let written = match output {
-        None => {
-            let mut out = app.out.writer();
-            write_html(&operations, name, branch, first, &mut out).await.map_err(failure)?
-        }
-        Some(path) => {
-            let failed = |source| Failure::WriteFile { file: path.display().to_string(), source };
-            if path.exists() {
-                return Err(Failure::Exists { file: path.display().to_string() });
-            }
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            // The name is there when the page is complete, and never over another file.
-            let mut new = tempfile::Builder::new();
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::PermissionsExt as _;
-                // Those of every new file, less the user's mask.
-                new.permissions(std::fs::Permissions::from_mode(0o666));
-            }
-            let new = new.tempfile_in(folder.unwrap_or(Path::new(".")));
-            let mut file = BufWriter::new(new.map_err(failed)?);
-            let written = write_html(&operations, name, branch, first, &mut file).await;
-            let written = written.map_err(failure)?;
-            let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-            file.persist_noclobber(path).map_err(|error| match error.error.kind() {
-                io::ErrorKind::AlreadyExists => {
-                    Failure::Exists { file: path.display().to_string() }
-                }
-                _ => failed(error.error),
-            })?;
-            written
-        }
-    };
-    app.out.flush()?;
+    let mut out = app.out.writer();
+    let written = write_html(&operations, name, branch, first, &mut out).await.map_err(failure)?;
     note(app, &written);
     Ok(Outcome::Success)
 }

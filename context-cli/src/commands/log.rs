@@ -8,7 +8,8 @@ use super::{Marks, all_readable, branch_end, written_in};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{count, node_preview, parse_limit, role, short_id, short_time, time};
+use crate::table::{Column, Table};
+use crate::text::{count, node_preview, parse_limit, role, short_id, time};
 
 /// List the messages of a branch.
 #[derive(clap::Args, Debug)]
@@ -82,24 +83,23 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         let before = app.out.paint(Style::Dim, before).to_string();
         app.out.line(before)?;
     }
-    let width = chain.iter().map(|node| short_id(&node.id).chars().count()).max().unwrap_or(0);
+    let mut table = Table::new([
+        Column::word("ID").style(Style::Yellow),
+        Column::word("ROLE"),
+        Column::text("MESSAGE"),
+        Column::word("MARKS").style(Style::Green),
+        Column::time("WRITTEN"),
+    ]);
     for node in chain.iter() {
-        let id = app.out.paint(Style::Yellow, format!("{:width$}", short_id(&node.id))).to_string();
-        let when = app.out.paint(Style::Dim, short_time(node.created_at)).to_string();
-        let edits = if node.revision > 0 {
-            format!(" (revision {})", node.revision)
-        } else {
-            String::new()
-        };
-        let words = marks.words(&node.id);
-        let words = if words.is_empty() {
-            words
-        } else {
-            format!("  {}", app.out.paint(Style::Green, words))
-        };
-        let line = format!("{id}  {when}  {:9}  {}{edits}{words}", role(node), node_preview(node));
-        app.out.line(line.trim_end())?;
+        let mut text = node_preview(node);
+        if node.revision > 0 {
+            text = format!("(revision {}) {text}", node.revision);
+        }
+        let (id, when) = (short_id(&node.id), app.out.when(node.created_at));
+        let marks = marks.words(&node.id);
+        table.row([id.into(), role(node).into(), text.into(), marks.into(), when.into()]);
     }
+    table.write(&mut app.out)?;
     if chain.is_empty() {
         app.out.note("no messages on this branch yet");
     }

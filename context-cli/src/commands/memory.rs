@@ -87,6 +87,14 @@ enum Action {
     Stats(stats::Args),
 }
 
+impl Args {
+    /// Returns whether the command writes text that a person reads.
+    pub(crate) fn only_looks(&self) -> bool {
+        use Action::{List, Quarantined, Recall, Stats, Uses};
+        matches!(self.action, List(_) | Recall(_) | Quarantined(_) | Uses(_) | Stats(_))
+    }
+}
+
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let ScopeArgs { project, agent, session } = args.scope;
     let mut scope = MemoryScope::new(app.user.clone());

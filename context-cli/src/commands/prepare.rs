@@ -15,7 +15,8 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::conversation::{Conversation, ConversationArgs, each};
-use super::counting::{Limits, breakdown, by_id, model, overflow, table};
+use super::counting::{Limits, breakdown, by_id, overflow, table};
+use super::output_args::OutputArgs;
 use super::planning::{Cut, pipeline};
 use super::render;
 use crate::app::{App, Outcome};
@@ -77,6 +78,8 @@ pub(crate) struct Args {
     /// The treatment of calls without results
     #[arg(long, value_enum, default_value_t = UnansweredCalls::Answer)]
     unanswered: UnansweredCalls,
+    #[command(flatten)]
+    to: OutputArgs,
 }
 
 /// The treatment of calls without results.
@@ -115,10 +118,13 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         .map_err(|_| Failure::Usage(format!("there is no provider {}", args.provider)))?;
     let front = args.fragments.as_deref().map(rendered).transpose()?;
     let pipeline = pipeline(&args.policy, Stage::shared)?;
-    let name = args.model.as_deref().unwrap_or_else(|| default_model(&args.provider));
-    let model = model(name);
+    let settings = Arc::clone(&app.settings);
+    let configured = settings.model.as_deref().filter(|model| is_of(model, &args.provider));
+    let name = args.model.as_deref().or(configured).unwrap_or(default_model(&args.provider));
+    let model = settings.models.model(name);
     let limits = Limits::new(&model, args.window, args.reserve)?;
     let conversations = args.which.read(app).await?;
+    args.to.redirect(&mut app.out)?;
     if let Some(note) = limits.note(&model) {
         app.out.note(note);
     }
@@ -210,6 +216,14 @@ impl Preparation<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns whether a model may be one of a provider: it is not named as the models of another are.
+fn is_of(model: &str, provider: &str) -> bool {
+    let maker = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
+    let ours = maker(default_model(provider));
+    let mut others = PROVIDERS.iter().map(|other| maker(default_model(other)));
+    maker(model) == ours || others.all(|other| other != maker(model))
 }
 
 /// Returns the default model of a provider.

@@ -8,6 +8,7 @@ use context_runtime::{FORMATS, Fragment, RenderOptions, fragments::FRAGMENTS_SCH
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::output_args::OutputArgs;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::input;
@@ -48,6 +49,8 @@ pub(crate) struct Args {
     /// Only print the JSON Schema of fragment files
     #[arg(long)]
     schema: bool,
+    #[command(flatten)]
+    to: OutputArgs,
 }
 
 /// JSON record of `render`: the text.
@@ -59,6 +62,7 @@ struct RenderRecord<'a> {
 }
 
 pub(crate) fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
+    args.to.redirect(&mut app.out)?;
     if args.schema {
         // The schema is JSON already, with or without `--json`.
         app.out.text(FRAGMENTS_SCHEMA)?;

@@ -13,7 +13,7 @@ use super::existing_chat;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::{Output, Style};
-use crate::text::{clean, one_line, parse_limit, short_id, short_time, time};
+use crate::text::{clean, one_line, parse_limit, short_id, time};
 
 /// Find messages by words, best match first.
 #[derive(clap::Args, Debug)]
@@ -155,7 +155,7 @@ fn write(out: &mut Output, hit: &SearchHit) -> Result<(), Failure> {
     }
     let head = format!("{}  {}", clean(chat), short_id(message));
     let head = out.paint(Style::Bold, head).to_string();
-    let when = out.paint(Style::Dim, short_time(hit.created_at)).to_string();
+    let when = out.paint(Style::Dim, out.when(hit.created_at)).to_string();
     out.line(format_args!("{head}  {role}  {when}"))?;
     let shown = marked(out, &hit.snippet);
     out.line(format_args!("    {shown}"))

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -15,10 +14,11 @@ use context_runtime::{
 };
 use serde::Serialize;
 
+use super::output_args::OutputArgs;
 use super::{all_chats, existing_chat};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
-use crate::output::{Style, write_new};
+use crate::output::Style;
 use crate::text::{clean, count, parse_duration, short_time, time};
 
 /// The number of digits of a blob id that are shown to people.
@@ -64,9 +64,8 @@ the record, as `text`, or as `base64` if they are not text.")]
         /// Only these bytes; counted from 0, the end is exclusive
         #[arg(long, value_name = "START..END")]
         range: Option<ByteRange>,
-        /// Write them to this new file
-        #[arg(long, value_name = "FILE")]
-        output: Option<PathBuf>,
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Remove blobs that were not used for long
     #[command(after_help = "\
@@ -264,28 +263,18 @@ async fn read(
     chat: &str,
     text: &str,
     range: Range<u64>,
-    output: Option<PathBuf>,
+    output: OutputArgs,
 ) -> Result<Outcome, Failure> {
     let chat = app.chat(chat);
     existing_chat(store.history(), &chat).await?;
     let blobs = blobs(store)?;
-    let file = output.as_ref().map(|path| path.display().to_string());
-    if let (Some(path), Some(file)) = (&output, &file)
-        && path.symlink_metadata().is_ok()
-    {
-        return Err(Failure::Exists { file: file.clone() });
-    }
+    output.check()?;
+    let file = output.file().map(|path| path.display().to_string());
     let blob = find(blobs, &chat, text).await?;
     let bytes = blobs.read_blob(&chat, &blob.id, range.clone(), None).await?;
     let bytes = bytes
         .ok_or_else(|| Error::not_found("read_blob", "blob", text).with("in chat", &chat.chat))?;
-    if let (Some(path), Some(file)) = (&output, &file) {
-        write_new(path, &bytes).map_err(|source| {
-            Error::new(ErrorKind::Unavailable, "read_blob", "the new file cannot be written")
-                .with("file", file)
-                .with_source(source)
-        })?;
-    }
+    output.write(&bytes)?;
     if app.out.is_json() {
         let start = range.start.min(blob.bytes);
         let read = std::str::from_utf8(&bytes).ok().filter(|_| file.is_none());

@@ -1,19 +1,19 @@
 //! `tokens`: counts the tokens of a chat, a file or a text, and the cost of sending it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use clap::value_parser;
 use context_runtime::Diagnostic;
-use context_runtime::tokens::{
-    AS_OF, Estimate, Modality, ModelTable, TokenCount, TokenCounter, WindowSource,
-};
+use context_runtime::tokens::{AS_OF, Estimate, Modality, TokenCount, TokenCounter, WindowSource};
 use serde::Serialize;
 
 use super::conversation::ConversationArgs;
-use super::counting::{Limits, breakdown, model, table};
+use super::counting::{Limits, breakdown, table};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::input;
+use crate::table::{Column, Table};
 use crate::text::{clean, grouped};
 
 const EXAMPLES: &str = "\
@@ -33,9 +33,9 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     which: ConversationArgs,
-    /// The model
-    #[arg(long, value_name = "NAME", default_value = "gpt-5")]
-    model: String,
+    /// The model [default: that of `context config`, else gpt-5]
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
     /// The window in tokens, input and output [default: from the table of models]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(2..))]
     window: Option<u64>,
@@ -87,18 +87,20 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     if args.models {
         return models(app);
     }
-    let model = model(&args.model);
+    let settings = Arc::clone(&app.settings);
+    let name = args.model.as_deref().or(settings.model.as_deref()).unwrap_or("gpt-5");
+    let model = settings.models.model(name);
     if !model.is_listed() {
         let is_known = args.window.or(model.window()).is_some();
         let window = if is_known { "its prices are" } else { "its window and prices are" };
         app.out
-            .note(format_args!("{} is not in the table of models: {window} unknown", args.model));
+            .note(format_args!("{} is not in the table of models: {window} unknown", model.name()));
     }
     if args.text {
         let input = input::read(args.which.path())?;
         let tokens = model.counter().count(input.text());
         return match app.out.is_json() {
-            true => app.out.record(&TextRecord { v: 1, model: &args.model, tokens }),
+            true => app.out.record(&TextRecord { v: 1, model: name, tokens }),
             false => app.out.line(tokens),
         }
         .map(|()| Outcome::Success);
@@ -128,7 +130,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
             app.out.line(format_args!(
                 "{} for {}\n{}",
                 clean(&conversation.name),
-                clean(&args.model),
+                clean(name),
                 table(&estimate, &breakdown(&conversation.request, &estimate, &model), messages)
             ))?;
         }
@@ -137,12 +139,15 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
 }
 
 fn models(app: &mut App) -> Result<Outcome, Failure> {
-    let table = ModelTable::builtin();
-    if !app.out.is_json() {
-        let head =
-            format!("{:<28}{:>12}{:>12}{:>10}{:>10}", "model", "window", "output", "in", "out");
-        app.out.line(head)?;
-    }
+    let settings = Arc::clone(&app.settings);
+    let table = &settings.models;
+    let mut shown = Table::new([
+        Column::id("MODEL"),
+        Column::number("WINDOW"),
+        Column::number("OUTPUT"),
+        Column::number("IN"),
+        Column::number("OUT"),
+    ]);
     for model in table.models() {
         let prices = model.prices();
         let (input, output) =
@@ -167,14 +172,15 @@ fn models(app: &mut App) -> Result<Outcome, Failure> {
             price.map_or_else(|| "?".to_owned(), |price| format!("{price:.2}"))
         };
         let (window, most) = (number(model.window()), number(model.max_output()));
-        let line = format!(
-            "{:<28}{window:>12}{most:>12}{:>10}{:>10}",
-            model.name(),
-            price(input),
-            price(output)
-        );
-        app.out.line(line)?;
+        shown.row([
+            model.name().into(),
+            window.into(),
+            most.into(),
+            price(input).into(),
+            price(output).into(),
+        ]);
     }
+    shown.write(&mut app.out)?;
     app.out
         .note(format_args!("prices in {} for a million tokens, as of {AS_OF}", table.currency()));
     Ok(Outcome::Success)

@@ -61,6 +61,16 @@ enum Action {
     Record(record::Args),
 }
 
+impl Args {
+    /// Returns whether the command writes text that a person reads.
+    pub(crate) fn only_looks(&self) -> bool {
+        matches!(
+            self.action,
+            Action::List(_) | Action::Show(_) | Action::Graph(_) | Action::Stats(_)
+        )
+    }
+}
+
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     match args.action {
         Action::List(args) => list::run(args, app).await,

@@ -170,7 +170,7 @@ fn a_chat_is_copied_with_its_branches() {
             "copy trip again",
             "copy trip again",
             "copy nothing other",
-            "copy trip trip --to nowhere",
+            "copy trip trip --to nowhere:",
             "branches again",
             "branches again --log",
             "verify"

@@ -96,6 +96,11 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("upgrade", Writes, "upgrade"),
     ("delete", Writes, "delete notes"),
     ("erase", Writes, "erase local --yes"),
+    ("config list", None, "config list"),
+    ("config get", None, "config get store"),
+    ("config set", None, "config set color never"),
+    ("config unset", None, "config unset color"),
+    ("config path", None, "config path"),
     ("completions", None, "completions bash"),
     ("man", None, "man"),
 ];

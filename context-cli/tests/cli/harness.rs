@@ -11,9 +11,11 @@ use tempfile::TempDir;
 /// Returns a command for the executable without the environment of this machine.
 pub(crate) fn context(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_context"));
-    for name in ["CONTEXT_STORE", "CONTEXT_USER", "COLUMNS", "LINES"] {
+    for name in ["CONTEXT_STORE", "CONTEXT_USER", "CONTEXT_PAGER", "PAGER", "COLUMNS", "LINES"] {
         command.env_remove(name);
     }
+    // No configuration of the person who runs the tests.
+    command.env("CONTEXT_CONFIG", "");
     command.current_dir(folder).args(args);
     command
 }
@@ -119,9 +121,26 @@ pub(crate) fn values(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
 }
 
-/// Replaces every time such as `2026-11-21 02:02` and `2026-11-21T02:02:41.5Z`.
+/// Replaces every time such as `2026-11-21T02:02:41.5Z`, and `2 seconds ago` or `now` at the end of
+/// a line.
 pub(crate) fn without_times(text: &str) -> String {
-    let (mut out, mut rest) = (String::new(), text);
+    let lines = text.split_inclusive('\n').map(|line| {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let words: Vec<_> = line.rsplitn(4, ' ').collect();
+        let told = match words.as_slice() {
+            ["ago", "second" | "seconds" | "minute" | "minutes", number, ..] => {
+                number.parse::<u32>().ok().map(|_| words[..3].iter().map(|w| w.len() + 1).sum())
+            }
+            ["now", "", ..] => Some("now".len() + 1),
+            _ => None,
+        };
+        match told {
+            Some(told) => format!("{} (time){end}", &line[..line.len() - told]),
+            None => format!("{line}{end}"),
+        }
+    });
+    let (mut out, text) = (String::new(), lines.collect::<String>());
+    let mut rest = text.as_str();
     while let Some(c) = rest.chars().next() {
         let length = time_length(rest.as_bytes());
         if length > 0 {

@@ -76,7 +76,7 @@ fn every_command_has_a_record() {
     check(
         &bench,
         "fork a",
-        json!({"v": 1, "chat": "a", "branch": "main-v2-v2", "head": "m1", "active": false}),
+        json!({"v": 1, "chat": "a", "branch": "main-v3", "head": "m1", "active": false}),
     );
     check(
         &bench,
@@ -88,7 +88,7 @@ fn every_command_has_a_record() {
         &bench,
         "graph a",
         json!({"v": 1, "id": "m1", "parent": null, "depth": 0, "role": "user", "preview": "hi",
-        "created_at": "(time)", "branches": ["main", "main-v2", "main-v2-v2"], "checkpoints": ["start"]}),
+        "created_at": "(time)", "branches": ["main", "main-v2", "main-v3"], "checkpoints": ["start"]}),
     );
     check(
         &bench,

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod database;
 mod maintenance;
 
 use std::fs;
@@ -21,7 +22,9 @@ use context_core::store::{
 };
 use context_core::{ChatRef, Error, ErrorKind, Result, Store, UserId};
 use context_store_kit::{ChatState, StateBacked, StateStore};
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, ReadableTable, TableDefinition};
+
+use self::database::OpenedDatabase;
 
 /// Chats by user and id, in the format of [`ChatState::to_bytes`].
 const CHATS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("chats");
@@ -36,7 +39,7 @@ pub struct RedbStore(StateBacked<Chats>);
 /// The chats of the file.
 #[derive(Clone, Debug)]
 struct Chats {
-    db: Arc<Database>,
+    db: Arc<OpenedDatabase>,
 }
 
 impl RedbStore {
@@ -47,7 +50,17 @@ impl RedbStore {
             if !path.exists() {
                 create(&path)?;
             }
-            Database::open(path).map_err(failed("open"))
+            OpenedDatabase::to_write(&path)
+        });
+        Ok(Self(StateBacked(Chats { db: Arc::new(db.await?) })))
+    }
+
+    /// Opens an existing file to read it only: nothing is created or written.
+    pub async fn open_read_only(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let db = blocking("open", move || match path.exists() {
+            true => OpenedDatabase::to_read(&path),
+            false => Err(Error::not_found("open", "file", path.display())),
         });
         Ok(Self(StateBacked(Chats { db: Arc::new(db.await?) })))
     }
@@ -106,7 +119,7 @@ impl StateStore for Chats {
     async fn state(&self, chat: &ChatRef) -> Result<Option<Arc<ChatState>>> {
         let (db, chat) = (Arc::clone(&self.db), chat.clone());
         blocking("read", move || {
-            let transaction = db.begin_read().map_err(failed("read"))?;
+            let transaction = db.read()?;
             let chats = transaction.open_table(CHATS).map_err(failed("read"))?;
             let value = chats.get(key(&chat)).map_err(failed("read"))?;
             value.map(|value| parse(value.value()).map(Arc::new)).transpose()
@@ -117,7 +130,7 @@ impl StateStore for Chats {
     async fn states(&self, user: Option<&UserId>) -> Result<Vec<Arc<ChatState>>> {
         let (db, user) = (Arc::clone(&self.db), user.cloned());
         blocking("read", move || {
-            let transaction = db.begin_read().map_err(failed("read"))?;
+            let transaction = db.read()?;
             let chats = transaction.open_table(CHATS).map_err(failed("read"))?;
             let first = (user.as_ref().map_or("", UserId::as_str), "");
             let mut states = Vec::new();
@@ -141,7 +154,7 @@ impl StateStore for Chats {
         let (db, chat) = (Arc::clone(&self.db), chat.clone());
         blocking("write", move || {
             // Waits for other writers. A return before the commit leaves no changes.
-            let transaction = db.begin_write().map_err(failed("write"))?;
+            let transaction = db.write()?;
             let done = {
                 let mut chats = transaction.open_table(CHATS).map_err(failed("write"))?;
                 let mut counter = transaction.open_table(CREATED).map_err(failed("write"))?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{Error, ErrorKind, Result, Store};
+use context_core::{Error, Result, Store};
 use context_runtime::{
     ContextEngine,
     store::{OpenMode, StoreFactory, StoreRegistry},
@@ -20,11 +20,10 @@ impl StoreFactory for RedbFactory {
         // The error does not repeat the URL, since URLs of other schemes may contain a password.
         let path = url.strip_prefix("redb:").filter(|path| !path.is_empty());
         let path = path.ok_or_else(|| Error::invalid("open", "the form is redb:PATH"))?;
-        if mode == OpenMode::Read {
-            let message = "this store cannot promise that looking at it writes nothing";
-            return Err(Error::new(ErrorKind::Unsupported, "open", message));
-        }
-        Ok(Arc::new(RedbStore::open(path).await?))
+        Ok(match mode {
+            OpenMode::Read => Arc::new(RedbStore::open_read_only(path).await?),
+            _ => Arc::new(RedbStore::open(path).await?),
+        })
     }
 }
 
@@ -35,15 +34,18 @@ async fn it_opens_by_its_url() -> Result<()> {
     let mut registry = StoreRegistry::default();
     registry.register("redb", RedbFactory);
 
+    assert!(registry.open_read_only(&url).await.is_err_and(|error| error.is_not_found()));
     let store = registry.open(&url).await?;
     let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").open().await?;
     chat.set([user("Two tickets to Lisbon, please.")]);
     let _saved = chat.save().await?;
     drop(chat);
 
-    let store = registry.open(&url).await?;
+    let store = registry.open_read_only(&url).await?;
     let mut chat =
         ContextEngine::builder(store).user("ada").chat("lisbon").existing().open().await?;
     assert_eq!(chat.resolve().await?.messages.len(), 1, "what was saved is there");
+    chat.set([user("And back.")]);
+    assert!(chat.save().await.is_err(), "it was opened to be read");
     Ok(())
 }

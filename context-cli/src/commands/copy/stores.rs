@@ -70,7 +70,7 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Outcome, Failure> 
     let interrupt = app.interrupt();
     let users = match args.all_users {
         true => all_users(&*from).await?,
-        false => app.users().cloned().collect(),
+        false => app.users().collect(),
     };
     let pending = pending(args, &users, &*from).await?;
     let mut left = LeftBehind::default();

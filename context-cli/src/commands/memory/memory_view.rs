@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::Failure;
 use crate::output::{Output, Style};
-use crate::text::{clean, preview, short_time, time};
+use crate::text::{clean, preview, time};
 
 /// The number of characters of a memory that are shown to people.
 const SHOWN: usize = 240;
@@ -122,7 +122,7 @@ impl<'a> MemoryView<'a> {
             });
         }
         let mut facts = vec![out.paint(Style::Bold, clean(self.kind)).to_string()];
-        facts.extend(self.at.map(|at| out.paint(Style::Dim, short_time(at)).to_string()));
+        facts.extend(self.at.map(|at| out.paint(Style::Dim, out.when(at)).to_string()));
         facts.extend(self.source.map(|source| {
             let message =
                 source.message.as_ref().map(|message| format!(" {}", clean(message.as_str())));

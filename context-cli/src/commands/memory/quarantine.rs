@@ -13,7 +13,7 @@ use super::{episodic, records_of};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::{Output, Style};
-use crate::text::{clean, short_time, time};
+use crate::text::{clean, time};
 
 /// Take memories out of recall, and keep them.
 #[derive(clap::Args, Debug)]
@@ -183,7 +183,7 @@ fn write(out: &mut Output, quarantine: &Quarantine) -> Result<(), Failure> {
         _ => "a target of a newer program".to_owned(),
     };
     let head = out.paint(Style::Bold, clean(&target)).to_string();
-    let at = out.paint(Style::Dim, short_time(*at)).to_string();
+    let at = out.paint(Style::Dim, out.when(*at)).to_string();
     let named = out.paint(Style::Yellow, clean(id.as_str())).to_string();
     out.line(format_args!("{head} · {at} · {} · {named}", clean(&scope.to_string())))?;
     if reason.is_empty() { Ok(()) } else { out.line(format_args!("    {}", clean(reason))) }

@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::{records_of, stats_within};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
-use crate::output::Style;
-use crate::text::{clean, count};
+use crate::table::{Column, Table};
+use crate::text::{clean, count, grouped};
 
 /// Count memories by scope.
 #[derive(clap::Args, Debug)]
@@ -62,6 +62,12 @@ pub(super) async fn run(
         let names = [project.is_some(), agent.is_some(), session.is_some()];
         (names.into_iter().filter(|named| *named).count(), stats.scope.key())
     });
+    let mut table = Table::new([
+        Column::id("SCOPE"),
+        Column::text("MEMORIES"),
+        Column::number("VECTORS"),
+        Column::number("SIZE"),
+    ]);
     let (mut kinds, mut vectors, mut bytes) = (BTreeMap::<String, u64>::new(), 0, 0);
     for stats in &all {
         stats.kinds.iter().for_each(|(kind, n)| *kinds.entry(kind.clone()).or_default() += n);
@@ -77,13 +83,15 @@ pub(super) async fn run(
                 bytes: stats.bytes,
             })?;
         } else {
-            let head = app.out.paint(Style::Bold, clean(&stats.scope.to_string())).to_string();
-            app.out.line(format_args!(
-                "{head}: {}",
-                words(&stats.kinds, stats.vectors, stats.bytes)
-            ))?;
+            table.row([
+                stats.scope.to_string().into(),
+                kinds_of(&stats.kinds).into(),
+                grouped(stats.vectors).into(),
+                ByteSize(stats.bytes).to_string().into(),
+            ]);
         }
     }
+    table.write(&mut app.out)?;
     let records = kinds.values().sum();
     if app.out.is_json() {
         app.out.record(&MemoryStatsRecord::Total {
@@ -103,11 +111,17 @@ pub(super) async fn run(
     Ok(Outcome::Success)
 }
 
+fn kinds_of(kinds: &BTreeMap<String, u64>) -> String {
+    let kinds = kinds
+        .iter()
+        .map(|(kind, n)| count(usize::try_from(*n).unwrap_or(usize::MAX), &clean(kind)));
+    kinds.collect::<Vec<_>>().join(", ")
+}
+
 /// Returns a summary, for example `12 episodes, 3 facts · 2 vectors · 4.5 kB`.
 fn words(kinds: &BTreeMap<String, u64>, vectors: u64, bytes: u64) -> String {
     let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    let kinds: Vec<_> = kinds.iter().map(|(kind, n)| count(number(*n), &clean(kind))).collect();
-    let mut facts = vec![kinds.join(", ")];
+    let mut facts = vec![kinds_of(kinds)];
     if vectors > 0 {
         facts.push(count(number(vectors), "vector"));
     }

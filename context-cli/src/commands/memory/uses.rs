@@ -7,8 +7,8 @@ use super::quarantine::review_of;
 use super::{episodic, records_of};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
-use crate::output::Style;
-use crate::text::{clean, short_time, time};
+use crate::table::{Column, Table};
+use crate::text::{clean, time};
 
 /// List the turns in which a memory was used, newest first.
 #[derive(clap::Args, Debug)]
@@ -43,16 +43,17 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     records_of(&*store)?;
     let memory = episodic(&store, &scope)?;
     let uses = review_of(&memory)?.uses(&scope, &args.id.as_str().into()).await?;
+    let mut table =
+        Table::new([Column::id("SESSION"), Column::id("TURN"), Column::time("RECALLED")]);
     for seen in &uses {
         let (session, turn) = (seen.session.as_str(), seen.turn.as_str());
         if app.out.is_json() {
             app.out.record(&MemoryUseRecord { v: 1, session, turn, at: time(seen.at) })?;
         } else {
-            let head = app.out.paint(Style::Bold, clean(session)).to_string();
-            let at = app.out.paint(Style::Dim, short_time(seen.at)).to_string();
-            app.out.line(format_args!("{head} · {at} · {}", clean(turn)))?;
+            table.row([session.into(), turn.into(), app.out.when(seen.at).into()]);
         }
     }
+    table.write(&mut app.out)?;
     if uses.is_empty() {
         app.out.note(format_args!(
             "no use of this memory of {} is recorded",

@@ -6,11 +6,8 @@ use serde::Serialize;
 use super::all_rounds;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
-use crate::output::Style;
-use crate::text::{clean, count, preview, short_time, time};
-
-/// The number of characters of a question that are shown.
-const QUESTION: usize = 60;
+use crate::table::{Column, Table};
+use crate::text::{grouped, time};
 
 /// List sessions and their rounds.
 #[derive(clap::Args, Debug)]
@@ -48,17 +45,13 @@ struct RoundHeadRecord<'a> {
 pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let heads = all_rounds(app, &*store, args.session.as_deref()).await?;
-    let mut session = None;
+    let mut table = Table::new(COLUMNS);
     for (at, head) in heads.iter().enumerate() {
         let has_later = heads.get(at + 1).is_some_and(|next| next.round.agent == head.round.agent);
         let state = head.state_as_read(has_later, Some(app.now()));
-        let name = &head.round.agent.session;
-        if !app.out.is_json() && session.replace(name) != Some(name) {
-            let name = app.out.paint(Style::Bold, clean(name.as_str())).to_string();
-            app.out.line(name)?;
-        }
-        write(app, head, state)?;
+        write(app, &mut table, head, state)?;
     }
+    table.write(&mut app.out)?;
     if heads.is_empty() {
         app.out.note(
             "no rounds; programs record them, and so does `context import FILE --trajectory`",
@@ -67,7 +60,22 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-fn write(app: &mut App, head: &RoundHead, state: RoundState) -> Result<(), Failure> {
+const COLUMNS: [Column; 7] = [
+    Column::id("SESSION"),
+    Column::number("AGENT"),
+    Column::number("ROUND"),
+    Column::word("STATE"),
+    Column::number("NODES"),
+    Column::text("QUESTION"),
+    Column::time("UPDATED"),
+];
+
+fn write(
+    app: &mut App,
+    table: &mut Table<7>,
+    head: &RoundHead,
+    state: RoundState,
+) -> Result<(), Failure> {
     if app.out.is_json() {
         return app.out.record(&RoundHeadRecord {
             v: 1,
@@ -84,12 +92,16 @@ fn write(app: &mut App, head: &RoundHead, state: RoundState) -> Result<(), Failu
     }
     let agent = match head.round.agent.agent {
         0 => String::new(),
-        number => format!("agent {number} "),
+        number => number.to_string(),
     };
-    let when = app.out.paint(Style::Dim, short_time(head.updated_at)).to_string();
-    let (state, nodes) = (state.as_str(), count(head.nodes as usize, "node"));
-    let place = format!("{agent}round {}", head.round.round);
-    let line =
-        format!("  {place:9} {state:11} {nodes:>9}  {when}  {}", preview(&head.title, QUESTION));
-    app.out.line(line.trim_end())
+    table.row([
+        head.round.agent.session.as_str().into(),
+        agent.into(),
+        head.round.round.to_string().into(),
+        state.as_str().into(),
+        grouped(head.nodes as u64).into(),
+        (&*head.title).into(),
+        app.out.when(head.updated_at).into(),
+    ]);
+    Ok(())
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, count, one_line, preview, short_time};
+use crate::text::{clean, count, one_line, preview};
 
 /// The number of characters of a node that are shown on one line.
 const SHOWN: usize = 72;
@@ -75,7 +75,7 @@ fn heading(app: &App, agent: u32, round: RoundGraph<'_>) -> String {
     let facts = [
         round.state().as_str().to_owned(),
         count(round.round().len(), "node"),
-        short_time(head.created_at),
+        app.out.when(head.created_at),
     ]
     .join(" · ");
     format!("{} · {facts}", app.out.paint(Style::Bold, name))

@@ -1,7 +1,7 @@
 //! `trajectory graph` and `trajectory export`: write a session as a drawing or in the format of
 //! another tool.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
 
@@ -18,10 +18,11 @@ use context_server::{FirstView, StepId};
 use serde::Serialize;
 
 use super::super::export_html;
+use super::super::output_args::OutputArgs;
 use super::{outline, session};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
-use crate::output::{Style, write_new};
+use crate::output::Style;
 use crate::text::{clean, count};
 
 /// Draw a session.
@@ -44,9 +45,8 @@ pub(super) struct GraphArgs {
     format: Option<GraphFormat>,
     #[command(flatten)]
     part: PartArgs,
-    /// Write to this file, which must not exist
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: OutputArgs,
 }
 
 /// The options that select a part of a session.
@@ -87,7 +87,7 @@ Formats: otlp (traces for OpenTelemetry, without content unless --content), prov
 atif (ATIF 1.7), chrome (events for Perfetto), html (a page of the whole session, opened at --round
 or --around), mermaid, dot, and peer (files of DataGallery's dataagent, two for each round, into
 the folder --output: one folder for each session, because the file names do not contain the
-session). Existing files are never overwritten.")]
+session; its existing files are never replaced).")]
 pub(super) struct ExportArgs {
     /// The session
     session: String,
@@ -99,10 +99,8 @@ pub(super) struct ExportArgs {
     /// Include messages and tool data in traces
     #[arg(long)]
     content: bool,
-    /// Write to this file, which must not exist; for peer, to this folder, which must not hold
-    /// these files
-    #[arg(long, value_name = "PATH")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: OutputArgs,
 }
 
 /// The format of a drawing.
@@ -141,15 +139,14 @@ enum ExportFormat {
     Peer,
 }
 
-/// JSON record of a file or folder that was written.
+/// JSON record of a folder that was written.
 #[derive(Serialize)]
 struct WrittenRecord<'a> {
     v: u32,
     session: &'a str,
     output: String,
-    /// The number of rounds in the folder. Not set for a file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rounds: Option<usize>,
+    /// The number of rounds in the folder.
+    rounds: usize,
     /// The parts that the format cannot hold.
     left_out: Vec<String>,
 }
@@ -183,9 +180,10 @@ fn first_step(graph: SessionGraph, part: &PartArgs) -> Result<Option<StepId>, Fa
 }
 
 pub(super) async fn graph(args: GraphArgs, app: &mut App) -> Result<Outcome, Failure> {
+    args.to.redirect(&mut app.out)?;
     let store = app.store_to_read().await?;
     if args.format == Some(GraphFormat::Html) {
-        return page(app, store, &args.session, &args.part, args.output.as_deref()).await;
+        return page(app, store, &args.session, &args.part).await;
     }
     let graph = select(session(app, &store, &args.session).await?, &args.part)?;
     let options = DiagramOptions::default();
@@ -194,15 +192,13 @@ pub(super) async fn graph(args: GraphArgs, app: &mut App) -> Result<Outcome, Fai
         GraphFormat::Mermaid => drawn(|out| write_mermaid(&graph, &options, out))?,
         GraphFormat::Dot => drawn(|out| write_dot(&graph, &options, out))?,
         GraphFormat::Text | GraphFormat::Json | GraphFormat::Html => {
-            if args.output.is_some() {
-                return Err(Failure::Usage("--output is for mermaid, dot and html".into()));
-            }
             let records = format == GraphFormat::Json || app.out.is_json();
             outline::write(app, &graph, None, records)?;
             return Ok(Outcome::Success);
         }
     };
-    put(app, &args.session, args.output.as_deref(), &text)
+    app.out.bytes(&text)?;
+    Ok(Outcome::Success)
 }
 
 pub(super) async fn export(args: ExportArgs, app: &mut App) -> Result<Outcome, Failure> {
@@ -216,14 +212,15 @@ pub(super) async fn export(args: ExportArgs, app: &mut App) -> Result<Outcome, F
     }
     let store = app.store_to_read().await?;
     if args.format == ExportFormat::Peer {
-        let Some(folder) = &args.output else {
-            return Err(Failure::Usage("--format peer needs a folder: --output FOLDER".into()));
-        };
+        let folder = args.to.file().filter(|_| !args.to.force()).ok_or_else(|| {
+            Failure::Usage("--format peer needs a folder, and no --force: --output FOLDER".into())
+        })?;
         let graph = session(app, &store, &args.session).await?;
         return to_folder(app, &args.session, &graph, folder);
     }
+    args.to.redirect(&mut app.out)?;
     if args.format == ExportFormat::Html {
-        return page(app, store, &args.session, &args.part, args.output.as_deref()).await;
+        return page(app, store, &args.session, &args.part).await;
     }
     let graph = select(session(app, &store, &args.session).await?, &args.part)?;
     let diagram = DiagramOptions::default();
@@ -243,7 +240,8 @@ pub(super) async fn export(args: ExportArgs, app: &mut App) -> Result<Outcome, F
             write_dot(&graph, &diagram, out)
         }
     })?;
-    put(app, &args.session, args.output.as_deref(), &text)
+    app.out.bytes(&text)?;
+    Ok(Outcome::Success)
 }
 
 /// Writes the page of a session, opened at its run or at a step of it.
@@ -252,7 +250,6 @@ async fn page(
     store: Arc<dyn Store>,
     name: &str,
     part: &PartArgs,
-    output: Option<&Path>,
 ) -> Result<Outcome, Failure> {
     if part.active {
         return Err(Failure::Usage(
@@ -264,11 +261,8 @@ async fn page(
         true => first_step(graph, part)?.map_or(FirstView::Run, FirstView::Step),
         false => FirstView::Run,
     };
-    export_html::page(app, store, (name, None), first, output).await?;
-    match output {
-        Some(path) => report_written(app, name, path.display().to_string(), None, Vec::new()),
-        None => Ok(Outcome::Success),
-    }
+    export_html::page(app, store, (name, None), first).await?;
+    Ok(Outcome::Success)
 }
 
 fn drawn(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<Vec<u8>, Failure> {
@@ -278,25 +272,6 @@ fn drawn(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<Vec<u8>, 
         text.push(b'\n');
     }
     Ok(text)
-}
-
-/// Writes to a new file, or to standard output.
-fn put(
-    app: &mut App,
-    session: &str,
-    output: Option<&Path>,
-    text: &[u8],
-) -> Result<Outcome, Failure> {
-    let Some(path) = output else {
-        app.out.bytes(text)?;
-        return Ok(Outcome::Success);
-    };
-    let file = path.display().to_string();
-    write_new(path, text).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => Failure::Exists { file: file.clone() },
-        _ => Failure::WriteFile { file: file.clone(), source: error },
-    })?;
-    report_written(app, session, file, None, Vec::new())
 }
 
 fn to_folder(
@@ -322,14 +297,14 @@ fn to_folder(
     let left_out =
         done.left_out.iter().map(|(round, what)| format!("round {}: {what}", round.round));
     let left_out = left_out.collect();
-    report_written(app, session, folder.display().to_string(), Some(done.rounds), left_out)
+    report_written(app, session, folder.display().to_string(), done.rounds, left_out)
 }
 
 fn report_written(
     app: &mut App,
     session: &str,
     output: String,
-    rounds: Option<usize>,
+    rounds: usize,
     left_out: Vec<String>,
 ) -> Result<Outcome, Failure> {
     if app.out.is_json() {
@@ -337,9 +312,8 @@ fn report_written(
         return Ok(Outcome::Success);
     }
     let done = app.out.paint(Style::Green, "wrote").to_string();
-    let what = rounds
-        .map_or_else(|| "session".to_owned(), |rounds| format!("{} of", count(rounds, "round")));
-    app.out.line(format_args!("{done} {what} {} to {}", clean(session), clean(&output)))?;
+    let what = count(rounds, "round");
+    app.out.line(format_args!("{done} {what} of {} to {}", clean(session), clean(&output)))?;
     for what in &left_out {
         app.out.note(clean(what));
     }
