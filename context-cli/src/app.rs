@@ -222,6 +222,12 @@ impl App {
         }
     }
 
+    /// Returns whether a text is the URL of a store rather than a name.
+    pub(crate) fn is_store(&self, text: &str) -> bool {
+        let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+        scheme.is_some_and(|scheme| self.stores().schemes().any(|known| known == scheme))
+    }
+
     /// Opens a store and shows its warning, if it has one. The store is named by a URL or a file,
     /// and is closed when the command ends.
     pub(crate) async fn open(&self, name: &str, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {

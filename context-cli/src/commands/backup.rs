@@ -1,13 +1,12 @@
 //! `backup`: writes a consistent copy of the whole store to a new file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 use context_runtime::Error;
 use serde::Serialize;
 
 use crate::app::{App, Outcome, file_of, maintenance};
-use crate::commands::copy::is_store;
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
@@ -21,10 +20,13 @@ Examples:
   context verify --store sqlite:chats-monday.db
 
 The file holds one consistent state of all users' chats, also while others write, and is a store
-itself. It must not exist.")]
+itself. A file that exists is replaced only with --force, and then at once, by the complete copy.")]
 pub(crate) struct Args {
     /// The new file
     file: PathBuf,
+    /// Replace the file if there is one
+    #[arg(long)]
+    force: bool,
 }
 
 /// JSON record of `backup`: the new file.
@@ -36,16 +38,29 @@ struct BackupRecord {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
-    let args = Args { file: file_named(args.file)? };
+    let args = Args { file: file_named(args.file, app)?, ..args };
     let store = app.store_to_read().await?;
     let file = args.file.display().to_string();
-    if args.file.symlink_metadata().is_ok() {
+    let exists = args.file.symlink_metadata().is_ok();
+    if exists && !args.force {
         return Err(Failure::Exists { file });
     }
+    let failed = |source| Failure::WriteFile { file: file.clone(), source };
+    // A store writes its backup into a new file, which then takes the place of the other one.
+    let folder = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let beside = match exists {
+        true => Some(tempfile::tempdir_in(folder.unwrap_or(Path::new("."))).map_err(failed)?),
+        false => None,
+    };
+    let new = beside.as_ref().map(|folder| folder.path().join("backup"));
+    let new = new.as_deref().unwrap_or(&args.file);
     let working = Progress::spinner(&app.out, "writing the backup");
-    let work = maintenance(&*store, "backup")?.backup(&args.file);
+    let work = maintenance(&*store, "backup")?.backup(new);
     app.unless_interrupted("backup", work).await?;
     working.done();
+    if beside.is_some() {
+        std::fs::rename(new, &args.file).map_err(failed)?;
+    }
     let bytes = std::fs::metadata(&args.file).map_err(|error| {
         Error::new(
             context_runtime::ErrorKind::Unavailable,
@@ -66,14 +81,14 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
 }
 
 /// Returns the target file. A store URL is accepted if it names a file.
-fn file_named(given: PathBuf) -> Result<PathBuf, Failure> {
+fn file_named(given: PathBuf, app: &App) -> Result<PathBuf, Failure> {
     let Some(text) = given.to_str() else { return Ok(given) };
     if text.starts_with("sqlite:") {
         let usage = "a backup is a new file: name it as PATH or as sqlite:PATH, without options";
         let file = file_of(text).filter(|_| !text.contains('?'));
         return file.map(PathBuf::from).ok_or_else(|| Failure::Usage(usage.into()));
     }
-    if is_store(text) {
+    if app.is_store(text) {
         let usage = "a backup is a file; `context copy` copies chats to another store";
         return Err(Failure::Usage(usage.into()));
     }

@@ -6,10 +6,7 @@ mod stores;
 use std::sync::Arc;
 
 use context_runtime::transfer::{self, LeftBehind};
-use context_runtime::{
-    Diagnostic,
-    store::{OpenMode, StoreRegistry},
-};
+use context_runtime::{Diagnostic, store::OpenMode};
 use serde::Serialize;
 
 use super::leave_behind::LeaveBehindArgs;
@@ -78,18 +75,12 @@ struct CopyRecord<'a> {
     diagnostics: &'a [Diagnostic],
 }
 
-/// Returns whether a text is a store URL rather than a chat name.
-pub(super) fn is_store(text: &str) -> bool {
-    let scheme = text.split_once(':').map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| StoreRegistry::default().schemes().any(|known| known == scheme))
-}
-
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     // With `--to`, the names are chats whatever they look like.
     let stores =
-        args.other.is_none() && [&args.from, &args.to].into_iter().any(|name| is_store(name));
+        args.other.is_none() && [&args.from, &args.to].into_iter().any(|name| app.is_store(name));
     if stores {
-        let pair = is_store(&args.from) && is_store(&args.to);
+        let pair = app.is_store(&args.from) && app.is_store(&args.to);
         let usage = "FROM and TO must both be stores or both be chats; --to names the target store of a copied chat";
         return if pair {
             stores::run(&args, app).await
