@@ -32,12 +32,16 @@ use serde_json::Value;
 use crate::histories::{plain, requests};
 use crate::property::{Counterexample, ask};
 use crate::suite_check::SuiteCheck;
+use crate::verdict::{Check, Stop};
 
 /// Runs all checks, [`assert_sends_valid`] and [`assert_reads_anything`]. Panics with the smallest
 /// case that breaks the contract.
 pub fn assert_codec_conforms(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
-    assert_sends_valid(codec, &rules);
-    assert_reads_anything(codec, &rules);
+    let mut suite = SuiteCheck::new("codec", codec.name());
+    let kit = Kit { codec, rules: &rules };
+    kit.ask_to_send(&mut suite);
+    kit.ask_to_read(&mut suite);
+    suite.finish();
 }
 
 /// Checks lowering. Panics with the smallest case that breaks one of these properties:
@@ -49,12 +53,10 @@ pub fn assert_codec_conforms(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> V
 ///   again to be sent, it is valid.
 /// * A valid history of text and calls is lowered without diagnostics.
 pub fn assert_sends_valid(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
-    let _check = SuiteCheck::new("codec", codec.name(), "sends valid");
+    let mut suite = SuiteCheck::new("codec", codec.name());
     let kit = Kit { codec, rules: &rules };
-    kit.ask("a damaged history", requests(), |(request, _)| kit.sends_valid(request));
-    kit.ask("a plain history", plain(), |history| {
-        kit.says_nothing(&ModelRequest::new(history.clone()))
-    });
+    kit.ask_to_send(&mut suite);
+    suite.finish();
 }
 
 /// Checks lifting. Panics with the smallest case that breaks one of these properties:
@@ -64,10 +66,10 @@ pub fn assert_sends_valid(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<
 /// * The content read from an answer, or from a stream of events that breaks off anywhere, can be
 ///   sent back.
 pub fn assert_reads_anything(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
-    let _check = SuiteCheck::new("codec", codec.name(), "reads anything");
+    let mut suite = SuiteCheck::new("codec", codec.name());
     let kit = Kit { codec, rules: &rules };
-    kit.ask("a hostile body", hostile::bodies(), |body| kit.lifts_or_refuses(body));
-    kit.ask("a hostile answer", hostile::events(), |events| kit.answers(events));
+    kit.ask_to_read(&mut suite);
+    suite.finish();
 }
 
 struct Kit<'a> {
@@ -76,22 +78,42 @@ struct Kit<'a> {
 }
 
 impl Kit<'_> {
+    fn ask_to_send(&self, suite: &mut SuiteCheck) {
+        suite.case("damaged_histories_are_sent_valid", || {
+            self.ask("a damaged history", requests(), |(request, _)| self.sends_valid(request))
+        });
+        suite.case("plain_histories_need_no_diagnostics", || {
+            let says_nothing =
+                |history: &Vec<_>| self.says_nothing(&ModelRequest::new(history.clone()));
+            self.ask("a plain history", plain(), says_nothing)
+        });
+    }
+
+    fn ask_to_read(&self, suite: &mut SuiteCheck) {
+        suite.case("hostile_bodies_are_lifted_or_refused", || {
+            self.ask("a hostile body", hostile::bodies(), |body| self.lifts_or_refuses(body))
+        });
+        suite.case("hostile_answers_can_be_sent_back", || {
+            self.ask("a hostile answer", hostile::events(), |events| self.answers(events))
+        });
+    }
+
     fn ask<S: Strategy>(
         &self,
         label: &str,
         strategy: S,
         property: impl Fn(&S::Value) -> TestCaseResult,
-    ) where
+    ) -> Check
+    where
         S::Value: fmt::Debug,
     {
-        if let Err(broken) = ask(&strategy, property) {
-            let Counterexample { why, case, reproduction } = broken;
+        ask(&strategy, property).map_err(|Counterexample { why, case, reproduction }| {
             let case = case.map(|case| format!("{case:#?}\n")).unwrap_or_default();
-            panic!(
+            Stop::Fail(format!(
                 "the codec {} does not keep its contract with {label}: {why}\n{case}{reproduction}",
                 self.codec.name()
-            );
-        }
+            ))
+        })
     }
 
     /// Returns the body of a request, or `None` if nothing is left to send.

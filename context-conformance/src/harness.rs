@@ -1,7 +1,6 @@
 //! The suite as a test program: one test per case, with names, filters and skips that `cargo test`
 //! and nextest understand.
 
-use std::fs::OpenOptions;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,9 +8,8 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::case::Case;
-use crate::report::Line;
 use crate::run::run_case;
-use crate::settings::{CaseSettings, report_file};
+use crate::settings::{CaseSettings, is_selected};
 use crate::store_fixture::StoreFixture;
 use crate::verdict::Verdict;
 use crate::{cases, child};
@@ -32,7 +30,8 @@ pub fn main(subject: impl StoreFixture) -> ExitCode {
             return libtest_mimic::run(&arguments, vec![trial]).exit_code();
         }
     };
-    let trials = cases::all().map(|case| {
+    let selected = cases::all().filter(|case| is_selected(case.group, case.name));
+    let trials = selected.map(|case| {
         let program = Arc::clone(&program);
         Trial::ignorable_test(case.to_string(), move || program.run(case))
     });
@@ -55,18 +54,11 @@ impl Program {
     fn run(&self, case: &'static Case) -> Result<Completion, Failed> {
         let subject = Arc::clone(&self.subject);
         let verdict = self.runtime.block_on(run_case(subject, &self.settings, case, true));
-        self.report(case, &verdict)?;
         match verdict {
             Verdict::Pass => Ok(Completion::Completed),
             Verdict::Skip(reason) => Ok(Completion::ignored_with(reason)),
             Verdict::Fail(text) => Err(format!("{text}\nseed {:#x}", self.settings.seed).into()),
         }
-    }
-
-    fn report(&self, case: &'static Case, verdict: &Verdict) -> std::io::Result<()> {
-        let Some(path) = report_file() else { return Ok(()) };
-        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-        Line::new(self.subject.name(), self.settings.seed, case, verdict).write(&mut file)
     }
 }
 

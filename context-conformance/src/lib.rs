@@ -119,6 +119,17 @@
 //! [`memory::assert_memory_conforms`] gives a memory provider conversations to capture, recalls
 //! from many scopes, and has the provider forget.
 //!
+//! # All of them in one table
+//!
+//! The command `context-conformance` runs the tests of all crates of a workspace that have
+//! `[package.metadata.context-conformance]` in their manifest, and prints a table: a row per case
+//! and a column per implementation. It is installed from the repository of this crate:
+//!
+//! ```text
+//! cargo install --git https://github.com/context-rs/context --locked xtask --bin context-conformance
+//! context-conformance
+//! ```
+//!
 //! # Reproducing a failure
 //!
 //! Random cases start from a fixed seed, which a failure prints. Environment variables set the seed
@@ -128,7 +139,9 @@
 //! |---|---|
 //! | `CONTEXT_CONFORMANCE_SEED` | the first seed of random cases |
 //! | `CONTEXT_CONFORMANCE_CASES` | the number of random sequences |
-//! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON, also in tests of renderers, codecs, policies and memories |
+//! | `CONTEXT_CONFORMANCE_GROUP` | the group of the cases to run; `renderer`, `codec`, `policy` and `memory` are groups |
+//! | `CONTEXT_CONFORMANCE_CASE` | a part of the names of the cases to run |
+//! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case of each suite appends a line of JSON when it begins, and one with its outcome |
 //! | `CONTEXT_CONFORMANCE_KILLS` | the number of writing processes to kill |
 //! | `PROPTEST_CASES` | the number of trees or conversations for a renderer, a codec or a policy |
 //! | `CONTEXT_TEST_POSTGRES_URL`, `CONTEXT_TEST_REDIS_URL`, `CONTEXT_TEST_REDIS_CLUSTER_URL` | servers to test against, see [`server_url`] |

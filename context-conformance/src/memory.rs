@@ -41,6 +41,7 @@ mod probe;
 mod review;
 mod scopes;
 
+use std::env;
 use std::fmt::Write;
 use std::future::Future;
 use std::pin::Pin;
@@ -50,8 +51,8 @@ use std::time::Duration;
 use context_core::MemoryProvider;
 
 use crate::settings::CaseSettings;
-use crate::suite_check;
-use crate::verdict::{Check, Stop};
+use crate::suite_check::SuiteCheck;
+use crate::verdict::{Check, Stop, Verdict};
 use probe::Kit;
 
 /// The time limit of a case. A provider that hangs fails the case instead of hanging the test.
@@ -123,7 +124,9 @@ where
     let kit = Kit::new(Box::new(|| Box::pin(open())), claims.clone(), settings.clone());
     let mut report = MemorySuiteReport::default();
     let mut failures = String::new();
-    let subject = suite_check::package();
+    // A provider has no name, but its package has.
+    let package = env::var("CARGO_PKG_NAME");
+    let suite = SuiteCheck::new("memory", package.as_deref().unwrap_or("memory"));
     let groups = [
         capture::cases(&kit),
         scopes::cases(&kit),
@@ -132,18 +135,17 @@ where
         calls::cases(&kit),
     ];
     for (name, case) in groups.into_iter().flatten() {
-        let verdict = tokio::time::timeout(PATIENCE, case).await;
-        match verdict.unwrap_or_else(|_| Err(Stop::Fail("did not end".to_owned()))) {
-            Ok(()) => {
-                suite_check::answer("memory", &subject, name, "pass", None);
-                report.passed.push(name);
-            }
-            Err(Stop::Skip(reason)) => {
-                suite_check::answer("memory", &subject, name, "skip", Some(&reason));
-                report.skipped.push((name, reason));
-            }
-            Err(Stop::Fail(text)) => {
-                suite_check::answer("memory", &subject, name, "fail", Some(&text));
+        if !suite.begin(name) {
+            continue;
+        }
+        let checked = tokio::time::timeout(PATIENCE, case).await;
+        let checked = checked.unwrap_or_else(|_| Err(Stop::Fail("did not end".to_owned())));
+        let verdict = Verdict::from(checked);
+        suite.end(name, &verdict);
+        match verdict {
+            Verdict::Pass => report.passed.push(name),
+            Verdict::Skip(reason) => report.skipped.push((name, reason)),
+            Verdict::Fail(text) => {
                 let _ = write!(failures, "\nfail {name}: {text}");
             }
         }

@@ -47,6 +47,7 @@ use proptest::prelude::*;
 use crate::histories::MessageList;
 use crate::property::{self, Counterexample};
 use crate::suite_check::SuiteCheck;
+use crate::verdict::Stop;
 
 /// The number of plans after which a policy must stop.
 const ROUNDS: usize = 8;
@@ -79,20 +80,30 @@ pub fn assert_policy_conforms_with(
 ) -> PolicySuiteReport {
     let kit = Kit { policy, answer: &answer, report: Cell::default() };
     let name = policy.name();
-    let _check = SuiteCheck::new("policy", name, "keeps the contract");
-    if let Err(broken) =
-        property::ask(&conversations(), |case| kit.ask(case).map_err(TestCaseError::fail))
-    {
-        let Counterexample { why, case, reproduction } = broken;
-        let case = case.map(|case| format!("{case:#?}\n")).unwrap_or_default();
-        panic!("the policy {name} does not keep its contract: {why}\n{case}{reproduction}");
+    let mut suite = SuiteCheck::new("policy", name);
+    suite.case("random_conversations", || {
+        let asked =
+            property::ask(&conversations(), |case| kit.ask(case).map_err(TestCaseError::fail));
+        asked.map_err(|Counterexample { why, case, reproduction }| {
+            let case = case.map(|case| format!("{case:#?}\n")).unwrap_or_default();
+            Stop::Fail(format!(
+                "the policy {name} does not keep its contract: {why}\n{case}{reproduction}"
+            ))
+        })
+    });
+    for (label, history) in hostile::HISTORIES {
+        suite.case(label, || {
+            hostile::cases(history()).try_for_each(|(goal, case)| {
+                // The case is large, so the message does not show it.
+                kit.ask(&case).map_err(|why| {
+                    Stop::Fail(format!(
+                        "the policy {name} does not keep its contract, asked to compact {label} to {goal} tokens: {why}"
+                    ))
+                })
+            })
+        });
     }
-    for (label, case) in hostile::all() {
-        if let Err(why) = kit.ask(&case) {
-            // The case is large, so the message does not show it.
-            panic!("the policy {name} does not keep its contract, asked about {label}: {why}");
-        }
-    }
+    suite.finish();
     kit.report.get()
 }
 

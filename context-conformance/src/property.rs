@@ -7,7 +7,7 @@ use std::fmt::{self, Debug};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner};
 
-use crate::settings;
+use crate::settings::CaseSettings;
 
 /// The number of cases per property, unless the environment sets one.
 const CASES: u32 = 64;
@@ -27,7 +27,7 @@ pub(crate) struct Counterexample<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reproduction {
     cases: u32,
-    seed: Option<u64>,
+    seed: u64,
 }
 
 impl Reproduction {
@@ -35,29 +35,24 @@ impl Reproduction {
     fn from_env() -> Self {
         let is_set = env::var_os("PROPTEST_CASES").is_some();
         let cases = if is_set { Config::default().cases } else { CASES };
-        Self { cases, seed: settings::seed_from_env() }
+        Self { cases, seed: CaseSettings::from_env().seed }
     }
 
     fn rng(self) -> TestRng {
-        let Some(seed) = self.seed else { return TestRng::deterministic_rng(RngAlgorithm::ChaCha) };
+        // The seed of a report without another one: it has to give the same cases.
+        if self.seed == CaseSettings::default().seed {
+            return TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+        }
         let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        bytes[..8].copy_from_slice(&self.seed.to_le_bytes());
         TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)
     }
 }
 
 impl fmt::Display for Reproduction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cases = self.cases;
-        match self.seed {
-            Some(seed) => {
-                write!(f, "again: PROPTEST_CASES={cases} CONTEXT_CONFORMANCE_SEED={seed:#x}")
-            }
-            None => write!(
-                f,
-                "again: run it again; its {cases} cases are the same each time, unless CONTEXT_CONFORMANCE_SEED says where they begin"
-            ),
-        }
+        let Self { cases, seed } = self;
+        write!(f, "again: PROPTEST_CASES={cases} CONTEXT_CONFORMANCE_SEED={seed:#x}")
     }
 }
 
@@ -94,7 +89,7 @@ mod tests {
         let broken = broken.expect_err("there are numbers from ten on");
         assert_eq!(broken.case, Some(10));
         assert!(broken.why.starts_with("10 is too large"), "{}", broken.why);
-        let shown = Reproduction { cases: 7, seed: Some(0xfeed) };
+        let shown = Reproduction { cases: 7, seed: 0xfeed };
         assert_eq!(shown.to_string(), "again: PROPTEST_CASES=7 CONTEXT_CONFORMANCE_SEED=0xfeed");
     }
 }

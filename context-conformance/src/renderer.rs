@@ -62,6 +62,7 @@ pub use trees::{fragments, name, text};
 
 use crate::property::{self, Counterexample};
 use crate::suite_check::SuiteCheck;
+use crate::verdict::Stop;
 
 /// A parser of a prompt format, which finds out what a model would see in a prompt.
 ///
@@ -98,9 +99,11 @@ impl<F: Fn(&str) -> Result<Vec<String>, BoxError>> PromptReader for F {
 ///
 /// If a case breaks the contract. The message shows the smallest one.
 pub fn assert_renderer_conforms(renderer: &dyn Renderer, reader: &dyn PromptReader) {
-    assert_renders_soundly(renderer);
-    assert_grows_with_depth(renderer);
-    assert_reads_back(renderer, reader);
+    let mut kit = Kit::new(renderer);
+    kit.renders_soundly();
+    kit.grows_with_depth();
+    kit.reads_back(reader);
+    kit.suite.finish();
 }
 
 /// Checks the properties that need no reader; see the [module](self).
@@ -110,16 +113,9 @@ pub fn assert_renderer_conforms(renderer: &dyn Renderer, reader: &dyn PromptRead
 /// If a case breaks the contract. The message shows the smallest one. A renderer that walks the
 /// tree by recursion aborts the test program: its stack overflows, in a thread whose name says so.
 pub fn assert_renders_soundly(renderer: &dyn Renderer) {
-    let _check = SuiteCheck::new("renderer", renderer.name(), "renders soundly");
-    let kit = Kit { renderer };
-    kit.ask("numbered words", numbered::shapes(), |shape| sound::shows_all(renderer, shape));
-    kit.ask("a mark", numbered::marked(), |shape| sound::shows_marks(renderer, shape));
-    kit.ask("hostile fragments", fragments(), |fragments| {
-        sound::pieces_are_kept(renderer, fragments)
-    });
-    kit.once("nothing", sound::nothing_is_empty(renderer));
-    kit.once("what is not a renderer's", refused::all(renderer));
-    kit.once("a deep tree", deep::without_recursion(renderer));
+    let mut kit = Kit::new(renderer);
+    kit.renders_soundly();
+    kit.suite.finish();
 }
 
 /// Checks that a prompt grows linearly with the depth of its tree; see the [module](self).
@@ -128,8 +124,9 @@ pub fn assert_renders_soundly(renderer: &dyn Renderer) {
 ///
 /// If the prompt grows with the square of the depth.
 pub fn assert_grows_with_depth(renderer: &dyn Renderer) {
-    let _check = SuiteCheck::new("renderer", renderer.name(), "grows with depth");
-    Kit { renderer }.once("a deep tree", deep::grows_with_the_depth(renderer));
+    let mut kit = Kit::new(renderer);
+    kit.grows_with_depth();
+    kit.suite.finish();
 }
 
 /// Checks that hostile texts read back, each whole and in its element; see the [module](self).
@@ -138,61 +135,101 @@ pub fn assert_grows_with_depth(renderer: &dyn Renderer) {
 ///
 /// If a text does not read back. The message shows the smallest case.
 pub fn assert_reads_back(renderer: &dyn Renderer, reader: &dyn PromptReader) {
-    let _check = SuiteCheck::new("renderer", renderer.name(), "reads back");
-    let kit = Kit { renderer };
-    kit.ask("untrusted fragments", reading::untrusted(), |fragments| {
-        reading::reads_back(renderer, reader, fragments)
-    });
-    if reader.reads_trusted() {
-        kit.ask("hostile fragments", reading::trusted(), |fragments| {
-            reading::reads_back(renderer, reader, fragments)
-        });
-    }
-    kit.once("long names and texts", reading::long(renderer, reader));
+    let mut kit = Kit::new(renderer);
+    kit.reads_back(reader);
+    kit.suite.finish();
 }
 
 struct Kit<'a> {
     renderer: &'a dyn Renderer,
+    suite: SuiteCheck,
 }
 
-impl Kit<'_> {
+impl<'a> Kit<'a> {
+    fn new(renderer: &'a dyn Renderer) -> Self {
+        Self { renderer, suite: SuiteCheck::new("renderer", renderer.name()) }
+    }
+
+    fn renders_soundly(&mut self) {
+        let renderer = self.renderer;
+        self.ask("content_is_shown_in_order", "numbered words", numbered::shapes(), |shape| {
+            sound::shows_all(renderer, shape)
+        });
+        self.ask("untrusted_fragments_are_marked", "a mark", numbered::marked(), |shape| {
+            sound::shows_marks(renderer, shape)
+        });
+        self.ask("pieces_make_up_the_prompt", "hostile fragments", fragments(), |fragments| {
+            sound::pieces_are_kept(renderer, fragments)
+        });
+        self.once("nothing_leaves_nothing", "nothing", || sound::nothing_is_empty(renderer));
+        self.once("foreign_content_is_refused", "what is not a renderer's", || {
+            refused::all(renderer)
+        });
+        self.once("deep_trees_need_no_stack", "a deep tree", || deep::without_recursion(renderer));
+    }
+
+    fn grows_with_depth(&mut self) {
+        let renderer = self.renderer;
+        self.once("prompts_grow_with_depth", "a deep tree", || {
+            deep::grows_with_the_depth(renderer)
+        });
+    }
+
+    fn reads_back(&mut self, reader: &dyn PromptReader) {
+        let renderer = self.renderer;
+        let reads_back = |fragments: &_| reading::reads_back(renderer, reader, fragments);
+        let untrusted = "untrusted_texts_read_back";
+        self.ask(untrusted, "untrusted fragments", reading::untrusted(), reads_back);
+        let trusted = "trusted_texts_read_back";
+        if reader.reads_trusted() {
+            self.ask(trusted, "hostile fragments", reading::trusted(), reads_back);
+        } else {
+            let skip = || Err(Stop::Skip("trusted texts are markup".to_owned()));
+            self.suite.case(trusted, skip);
+        }
+        let long = || reading::long(renderer, reader);
+        self.once("long_texts_read_back", "long names and texts", long);
+    }
+
     fn ask<S: Strategy>(
-        &self,
+        &mut self,
+        name: &str,
         label: &str,
         cases: S,
         property: impl Fn(&S::Value) -> Result<(), String>,
     ) where
         S::Value: AsRef<[Fragment]> + std::fmt::Debug,
     {
-        let Err(broken) = property::ask(&cases, |case| property(case).map_err(TestCaseError::fail))
-        else {
-            return;
-        };
-        let Counterexample { why, case, reproduction } = broken;
-        let shown = case.map(|case| self.shown(case.as_ref())).unwrap_or_default();
-        panic!("{}, given {label}: {why}\n{shown}{reproduction}", self.whose());
+        let renderer = self.renderer;
+        self.suite.case(name, || {
+            let asked = property::ask(&cases, |case| property(case).map_err(TestCaseError::fail));
+            asked.map_err(|Counterexample { why, case, reproduction }| {
+                let shown = case.map(|case| shown(renderer, case.as_ref())).unwrap_or_default();
+                broken(renderer, label, &format!("{why}\n{shown}{reproduction}"))
+            })
+        });
     }
 
-    fn once(&self, label: &str, checked: Result<(), String>) {
-        if let Err(why) = checked {
-            panic!("{}, given {label}: {why}", self.whose());
-        }
+    fn once(&mut self, name: &str, label: &str, check: impl FnOnce() -> Result<(), String>) {
+        let renderer = self.renderer;
+        self.suite.case(name, || check().map_err(|why| broken(renderer, label, &why)));
     }
+}
 
-    fn whose(&self) -> String {
-        format!("the renderer {:?} does not keep its contract", self.renderer.name())
-    }
+fn broken(renderer: &dyn Renderer, label: &str, why: &str) -> Stop {
+    let name = renderer.name();
+    Stop::Fail(format!("the renderer {name:?} does not keep its contract, given {label}: {why}"))
+}
 
-    /// Formats fragments and the outcome of rendering them. Catches a panic of the renderer, which
-    /// may be the failure that is reported.
-    fn shown(&self, fragments: &[Fragment]) -> String {
-        let json = serde_json::to_string(fragments).unwrap_or_else(|_| format!("{fragments:?}"));
-        let render = std::panic::AssertUnwindSafe(|| self.renderer.render(fragments));
-        let prompt = match std::panic::catch_unwind(render) {
-            Ok(Ok(prompt)) => format!("its prompt:\n{prompt}\n(end of the prompt)"),
-            Ok(Err(error)) => format!("its error: {error}"),
-            Err(_) => "it panics".to_owned(),
-        };
-        format!("fragments: {json}\n{prompt}\n")
-    }
+/// Formats fragments and the outcome of rendering them. Catches a panic of the renderer, which may
+/// be the failure that is reported.
+fn shown(renderer: &dyn Renderer, fragments: &[Fragment]) -> String {
+    let json = serde_json::to_string(fragments).unwrap_or_else(|_| format!("{fragments:?}"));
+    let render = std::panic::AssertUnwindSafe(|| renderer.render(fragments));
+    let prompt = match std::panic::catch_unwind(render) {
+        Ok(Ok(prompt)) => format!("its prompt:\n{prompt}\n(end of the prompt)"),
+        Ok(Err(error)) => format!("its error: {error}"),
+        Err(_) => "it panics".to_owned(),
+    };
+    format!("fragments: {json}\n{prompt}\n")
 }

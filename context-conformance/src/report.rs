@@ -1,14 +1,17 @@
 //! The result of a run, as data and as lines of JSON.
 
-use std::{fmt, io};
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 
 use serde::Serialize;
 
 use crate::case::Case;
+use crate::settings::report_file;
 use crate::verdict::Verdict;
 
 /// The version of the suite. Changes when a case is added or checks something else.
-pub const SUITE_VERSION: u32 = 9;
+pub const SUITE_VERSION: u32 = 10;
 
 /// The outcome of all cases.
 #[derive(Clone, Debug)]
@@ -64,47 +67,57 @@ impl fmt::Display for Report {
     }
 }
 
-/// A line of the report file.
+/// A line of the report file: that a case begins, or its outcome.
 #[derive(Serialize)]
 pub(crate) struct Line<'a> {
     suite_version: u32,
     subject: &'a str,
     group: &'a str,
     case: &'a str,
+    /// The test that runs the case, where it is not a test of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test: Option<&'a str>,
     outcome: &'a str,
     reason: Option<&'a str>,
     seed: u64,
 }
 
 impl<'a> Line<'a> {
-    pub(crate) fn new(subject: &'a str, seed: u64, case: &'a Case, verdict: &'a Verdict) -> Self {
+    /// Describes the begin of a case. A report in which the outcome is missing tells in which case
+    /// the program ended.
+    pub(crate) fn begin(subject: &'a str, seed: u64, group: &'a str, case: &'a str) -> Self {
+        let (outcome, reason) = ("begin", None);
         Self {
             suite_version: SUITE_VERSION,
             subject,
-            group: case.group,
-            case: case.name,
-            outcome: verdict.as_str(),
-            reason: verdict.reason(),
+            group,
+            case,
+            test: None,
+            outcome,
+            reason,
             seed,
         }
     }
 
-    /// Describes the outcome of a check of another suite.
-    pub(crate) fn of_suite(
-        suite: &'a str,
-        subject: &'a str,
-        case: &'a str,
-        outcome: &'a str,
-        reason: Option<&'a str>,
-        seed: u64,
-    ) -> Self {
-        Self { suite_version: SUITE_VERSION, subject, group: suite, case, outcome, reason, seed }
+    /// Describes the end of the same case.
+    pub(crate) fn end(self, verdict: &'a Verdict) -> Self {
+        Self { outcome: verdict.as_str(), reason: verdict.reason(), ..self }
     }
 
-    /// Writes the line in one call, so that several processes can append to one file.
-    pub(crate) fn write(&self, to: &mut impl io::Write) -> io::Result<()> {
-        let mut line = serde_json::to_vec(self)?;
+    /// Names the test that runs the case.
+    pub(crate) fn in_test(self, test: &'a str) -> Self {
+        Self { test: Some(test), ..self }
+    }
+
+    /// Appends the line to the report file, if one is set, in one call, so that several processes
+    /// can append to one file. An error on writing is ignored: without its lines, a report counts
+    /// as failed.
+    pub(crate) fn append(&self) {
+        let Some(path) = report_file() else { return };
+        let Ok(mut line) = serde_json::to_vec(self) else { return };
         line.push(b'\n');
-        to.write_all(&line)
+        if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
+            let _ = file.write_all(&line);
+        }
     }
 }

@@ -9,8 +9,8 @@ use context_core::store::Durability;
 use crate::case::{Case, Requires};
 use crate::case_context::CaseContext;
 use crate::cases;
-use crate::report::{CaseResult, Report};
-use crate::settings::CaseSettings;
+use crate::report::{CaseResult, Line, Report};
+use crate::settings::{CaseSettings, is_selected};
 use crate::store_fixture::StoreFixture;
 use crate::verdict::Verdict;
 
@@ -24,7 +24,7 @@ const PER_KILL: Duration = Duration::from_millis(500);
 /// Needs a tokio runtime. Races need a multi-threaded one.
 pub async fn run(subject: impl StoreFixture) -> Report {
     let settings = subject.settings().or_from_env();
-    run_with(Arc::new(subject), &settings, |_| true).await
+    run_with(Arc::new(subject), &settings, |case| is_selected(case.group, case.name)).await
 }
 
 /// Runs the cases that `wanted` selects, with the given settings.
@@ -47,10 +47,24 @@ pub async fn assert_conforms(subject: impl StoreFixture) {
     assert!(report.conforms(), "{report}");
 }
 
-/// Runs one case in a task of its own, which contains a panic.
+/// Runs one case in a task of its own, which contains a panic, and appends it to the report file.
 ///
 /// `children` is whether the program can run itself as a child process.
 pub(crate) async fn run_case(
+    subject: Arc<dyn StoreFixture>,
+    settings: &CaseSettings,
+    case: &'static Case,
+    children: bool,
+) -> Verdict {
+    let named = Arc::clone(&subject);
+    let begin = Line::begin(named.name(), settings.seed, case.group, case.name);
+    begin.append();
+    let verdict = run_unreported(subject, settings, case, children).await;
+    begin.end(&verdict).append();
+    verdict
+}
+
+async fn run_unreported(
     subject: Arc<dyn StoreFixture>,
     settings: &CaseSettings,
     case: &'static Case,
@@ -83,7 +97,8 @@ pub(crate) async fn run_case(
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
+/// Returns the text of a panic.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a text")
 }

@@ -35,21 +35,26 @@ impl CaseSettings {
         let text = |name| env::var(name).ok();
         let count = |name| text(name).and_then(|count| count.parse().ok());
         Self {
-            seed: seed_from_env().unwrap_or(self.seed),
+            seed: text("CONTEXT_CONFORMANCE_SEED")
+                .and_then(|seed| number(&seed))
+                .unwrap_or(self.seed),
             sequences: count("CONTEXT_CONFORMANCE_CASES").unwrap_or(self.sequences),
             kills: count("CONTEXT_CONFORMANCE_KILLS").unwrap_or(self.kills),
         }
     }
 }
 
-/// Returns the seed that the environment sets, if any.
-pub(crate) fn seed_from_env() -> Option<u64> {
-    env::var("CONTEXT_CONFORMANCE_SEED").ok().and_then(|seed| number(&seed))
-}
-
-/// Returns the file to which the harness appends its report, if one is set.
+/// Returns the file to which cases append their report, if one is set.
 pub(crate) fn report_file() -> Option<PathBuf> {
     env::var_os("CONTEXT_CONFORMANCE_REPORT").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Whether the environment selects a case: `CONTEXT_CONFORMANCE_GROUP` is its group, and
+/// `CONTEXT_CONFORMANCE_CASE` a part of its name. A variable that is not set selects all.
+pub(crate) fn is_selected(group: &str, case: &str) -> bool {
+    let text = |name| env::var(name).ok();
+    text("CONTEXT_CONFORMANCE_GROUP").is_none_or(|selected| group == selected)
+        && text("CONTEXT_CONFORMANCE_CASE").is_none_or(|part| case.contains(&part))
 }
 
 fn number(text: &str) -> Option<u64> {

@@ -1,56 +1,70 @@
-//! Report lines of the suites that run in ordinary tests: renderers, codecs, policies, memories.
+//! The cases of the suites that run in ordinary tests: renderers, codecs, policies, memories.
 
-use std::fs::OpenOptions;
-use std::{env, thread};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
 use crate::report::Line;
-use crate::settings::{CaseSettings, report_file};
+use crate::run::panic_text;
+use crate::settings::{CaseSettings, is_selected};
+use crate::verdict::{Check, Stop, Verdict};
 
-/// A check of an implementation, reported when it goes out of scope: as failed if the thread
-/// panics, as passed otherwise. The case in the report has the name of the running test, since one
-/// implementation may be checked in several configurations.
+/// A run of a suite, or of a part of one, for one implementation. A case that fails does not keep
+/// the next ones from running.
 pub(crate) struct SuiteCheck {
     suite: &'static str,
     subject: String,
-    property: &'static str,
+    test: String,
+    seed: u64,
+    failures: Vec<String>,
 }
 
 impl SuiteCheck {
-    /// Begins a check of a suite for the implementation with this name.
-    pub(crate) fn new(suite: &'static str, subject: &str, property: &'static str) -> Self {
-        Self { suite, subject: subject.to_owned(), property }
+    /// Begins a run of a suite for the implementation with this name.
+    pub(crate) fn new(suite: &'static str, subject: &str) -> Self {
+        Self {
+            suite,
+            subject: subject.to_owned(),
+            test: thread::current().name().unwrap_or("main").to_owned(),
+            seed: CaseSettings::from_env().seed,
+            failures: Vec::new(),
+        }
     }
-}
 
-impl Drop for SuiteCheck {
-    fn drop(&mut self) {
-        let (outcome, reason) = match thread::panicking() {
-            true => ("fail", Some("the test says why")),
-            false => ("pass", None),
+    /// Runs a case, if it is selected. A panic is a failure.
+    pub(crate) fn case(&mut self, name: &str, check: impl FnOnce() -> Check) {
+        if !self.begin(name) {
+            return;
+        }
+        let panicked = |panic: Box<dyn std::any::Any + Send>| {
+            Err(Stop::Fail(format!("panicked: {}", panic_text(&*panic))))
         };
-        answer(self.suite, &self.subject, self.property, outcome, reason);
+        let checked = catch_unwind(AssertUnwindSafe(check)).unwrap_or_else(panicked).into();
+        if let Verdict::Fail(text) = &checked {
+            self.failures.push(text.clone());
+        }
+        self.end(name, &checked);
     }
-}
 
-/// Appends an outcome to the report file, if one is set. An error on writing is ignored: it only
-/// leaves the line out.
-pub(crate) fn answer(
-    suite: &str,
-    subject: &str,
-    property: &str,
-    outcome: &str,
-    reason: Option<&str>,
-) {
-    let Some(path) = report_file() else { return };
-    let test = thread::current().name().unwrap_or("main").to_owned();
-    let case = format!("{test}: {property}");
-    let seed = CaseSettings::from_env().seed;
-    if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
-        let _ = Line::of_suite(suite, subject, &case, outcome, reason, seed).write(&mut file);
+    /// Whether a case is selected. Its report then begins.
+    pub(crate) fn begin(&self, name: &str) -> bool {
+        let selected = is_selected(self.suite, name);
+        if selected {
+            self.line(name).append();
+        }
+        selected
     }
-}
 
-/// Returns the package whose tests run, as the name of an implementation without one.
-pub(crate) fn package() -> String {
-    env::var("CARGO_PKG_NAME").unwrap_or_else(|_| "memory".to_owned())
+    /// Reports the outcome of a case that was begun.
+    pub(crate) fn end(&self, name: &str, verdict: &Verdict) {
+        self.line(name).end(verdict).append();
+    }
+
+    fn line<'a>(&'a self, name: &'a str) -> Line<'a> {
+        Line::begin(&self.subject, self.seed, self.suite, name).in_test(&self.test)
+    }
+
+    /// Panics with all failures of [`case`](Self::case), if there are any.
+    pub(crate) fn finish(self) {
+        assert!(self.failures.is_empty(), "{}", self.failures.join("\n\n"));
+    }
 }

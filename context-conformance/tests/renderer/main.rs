@@ -94,10 +94,50 @@ fn recursion() {
 
 #[test]
 fn recursion_ends_the_test_program_and_says_why() {
-    let program = std::env::current_exe().expect("a test program");
-    let child =
-        std::process::Command::new(program).args(["--ignored", "--exact", "recursion"]).output();
-    let child = child.expect("it runs");
+    let (child, report) = reported("recursion", "deep");
     let said = String::from_utf8_lossy(&child.stderr);
     assert!(!child.status.success() && said.contains("walked by recursion"), "{said}");
+    assert_eq!(report, ["deep_trees_need_no_stack begin in recursion"], "and in which case");
+}
+
+/// Fails.
+#[test]
+#[ignore = "breaks the contract; run by the test below"]
+fn numbers_are_dropped() {
+    assert_renderer_conforms(&Lines::new(Fault::DropsNumbers), &read);
+}
+
+#[test]
+fn every_case_is_reported_also_after_one_that_fails() {
+    let (child, report) = reported("numbers_are_dropped", "");
+    assert!(!child.status.success());
+    let of = |outcome| report.iter().filter(|line| line.contains(outcome)).count();
+    assert_eq!((report.len(), of(" begin ")), (20, 10), "{report:?}");
+    assert!(report[1].starts_with("content_is_shown_in_order fail "), "{report:?}");
+    assert_eq!(of(" fail ") + of(" pass "), 10, "{report:?}");
+    let (child, report) = reported("numbers_are_dropped", "long_texts");
+    assert!(child.status.success(), "the cases that fail are not selected");
+    assert_eq!(report.len(), 2, "{report:?}");
+}
+
+/// Runs an ignored test in another process, with the cases that have this text in their name.
+/// Returns the lines of its report: the case, the outcome and the test.
+fn reported(test: &str, case: &str) -> (std::process::Output, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("report");
+    let program = std::env::current_exe().expect("a test program");
+    let child = std::process::Command::new(program)
+        .args(["--ignored", "--exact", test])
+        .env("CONTEXT_CONFORMANCE_REPORT", &file)
+        .env("CONTEXT_CONFORMANCE_CASE", case)
+        .output()
+        .expect("it runs");
+    let report = std::fs::read_to_string(file).expect("a report");
+    let lines = report.lines().map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+        let text = |key: &str| line[key].as_str().expect("a text").to_owned();
+        assert_eq!((text("subject"), text("group")), ("lines".into(), "renderer".into()));
+        format!("{} {} in {}", text("case"), text("outcome"), text("test"))
+    });
+    (child, lines.collect())
 }
