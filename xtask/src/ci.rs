@@ -148,10 +148,7 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
     }
     steps.extend(beside::steps(run));
     if workspace.krate(KIT).is_some() {
-        let args = match long {
-            true => conformance::Args::with(LONG_PROOF.0, LONG_PROOF.1),
-            false => conformance::Args::default(),
-        };
+        let args = conformance::Args::of_ci(long.then_some(LONG_PROOF));
         let prove = move || conformance::run(&args, Some(services));
         steps.push(Step { name: "conformance".into(), run: Box::new(prove) });
     }

@@ -43,7 +43,8 @@ enum Task {
     /// test target named `conformance`, or those that it lists as `tests`. `needs` names the
     /// servers that they need. A store crate without this metadata is an error. Workspaces next to
     /// this one take part if `[workspace.metadata.context-conformance] outside` lists their
-    /// folders. Authors of other repositories pass `--manifest-path`.
+    /// folders. Authors of other repositories pass `--manifest-path`, or install the same as
+    /// `context-conformance`, which needs no checkout: see docs/plugins.md.
     Conformance(conformance::Args),
     /// Replay recorded behaviour of another system, for example `vectors deepagents-render FILE`
     ///

@@ -5,28 +5,53 @@
 //! provides the servers they need and runs their test programs, which append a line of JSON per
 //! case to a report. Then it prints the reports. The suite itself is checked too: it must catch
 //! stores with a known fault (mutants).
+//!
+//! [`Command`] does the same for another repository, with nothing of this checkout.
 
+mod mutants;
+pub mod report;
 pub mod subjects;
 pub mod table;
 
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 
+use self::report::{Line, Outcome};
 use self::subjects::{Subject, subjects};
 use self::table::Table;
 use crate::process::{Cargo, Verdict};
 use crate::services::start::Services;
-use crate::workspace::{KIT, Workspace};
+use crate::workspace::Workspace;
 
-/// The suites other than that of stores. Their tests are ordinary ones, and each suite is one group
-/// in the table.
+/// The suites other than that of stores. Their cases run in ordinary tests, and each suite is one
+/// group.
 pub(crate) const SUITES: [&str; 4] = ["renderer", "codec", "policy", "memory"];
 
-/// The test program with the mutants.
-const MUTANTS: &str = "kit_catches_mutants";
+/// Prove plug-ins of the context layer and print one table: stores, renderers, policies, memories
+/// and codecs
+///
+/// A crate of the workspace takes part if its manifest has `[package.metadata.context-conformance]
+/// suite = "store"` (or renderer, policy, memory, codec) and a test target named `conformance`, or
+/// those that it lists as `tests`. `needs = ["postgres"]` names the servers that they need (also
+/// redis and s3): those at CONTEXT_TEST_POSTGRES_URL and others, else one that is installed here.
+/// Exit status: 0 passed, 1 failed, 2 wrong usage.
+///
+/// Example: context-conformance --manifest-path Cargo.toml --subject my-renderer
+#[derive(Debug, clap::Parser)]
+#[command(name = "context-conformance", version)]
+pub struct Command {
+    #[command(flatten)]
+    args: Args,
+}
+
+impl Command {
+    /// Proves the plug-ins of the workspace in the current folder, or of that of the manifest.
+    pub fn run(self) -> Result<Verdict> {
+        run(&Args { installed: true, ..self.args }, None)
+    }
+}
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
@@ -38,7 +63,7 @@ pub(crate) struct Args {
     /// policy, memory
     #[arg(long)]
     group: Option<String>,
-    /// Only cases whose name contains this text
+    /// Only cases whose name contains this text, of all suites
     #[arg(long)]
     case: Option<String>,
     /// The seed of random cases, decimal or 0x…; printed with every failure
@@ -48,19 +73,26 @@ pub(crate) struct Args {
     /// repositories
     #[arg(long, value_name = "PATH")]
     manifest_path: Option<PathBuf>,
-    /// The number of random sequences per random case
+    /// The number of random sequences, trees or conversations per random case
     #[arg(long, value_name = "N")]
     cases: Option<u32>,
     /// The number of writing processes to kill
     #[arg(long, value_name = "N")]
     kills: Option<u32>,
+    /// Only a row per group, not one per case
+    #[arg(long)]
+    brief: bool,
+    /// Whether this is the command of another repository.
+    #[arg(skip)]
+    installed: bool,
 }
 
 impl Args {
-    /// Returns the arguments to run everything with this many random sequences and killed
-    /// processes.
-    pub(crate) fn with(sequences: u32, kills: u32) -> Self {
-        Self { cases: Some(sequences), kills: Some(kills), ..Self::default() }
+    /// Returns the arguments to run everything, with these many random sequences and killed
+    /// processes if they are given, and to print little.
+    pub(crate) fn of_ci(numbers: Option<(u32, u32)>) -> Self {
+        let (cases, kills) = numbers.unzip();
+        Self { cases, kills, brief: true, ..Self::default() }
     }
 
     /// Whether only some cases are selected.
@@ -68,61 +100,34 @@ impl Args {
         self.group.is_some() || self.case.is_some()
     }
 
-    /// Whether a suite is selected: the store suite, or the one that is named as a group. Groups
-    /// and cases select within the store suite.
+    /// Whether a suite is selected. A group is another suite, or of the store suite.
     fn asks(&self, suite: &str) -> bool {
-        match &self.group {
-            Some(group) if SUITES.contains(&group.as_str()) => suite == group,
-            _ => suite == "store" || !self.picks(),
-        }
+        let Some(group) = &self.group else { return true };
+        if SUITES.contains(&group.as_str()) { suite == group } else { suite == "store" }
     }
 
-    /// Returns the filter for test names. The suite names its tests `group::case`, and test
-    /// programs filter by a part of the name.
-    fn filter(&self) -> Option<String> {
-        match (&self.group, &self.case) {
-            (Some(group), case) => {
-                Some(format!("{group}::{}", case.as_deref().unwrap_or_default()))
-            }
-            (None, case) => case.clone(),
-        }
+    fn manifest(&self) -> Option<&Path> {
+        self.manifest_path.as_deref().or(self.installed.then_some(Path::new("Cargo.toml")))
     }
-}
 
-/// A line of a report: the outcome of a case.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-pub struct Line {
-    /// The version of the suite.
-    pub suite_version: u32,
-    /// The tested subject.
-    pub subject: String,
-    /// The group of the case.
-    pub group: String,
-    /// The name of the case.
-    pub case: String,
-    /// The outcome.
-    pub outcome: Outcome,
-    /// The reason for a skip or a failure.
-    pub reason: Option<String>,
-    /// The seed of random cases.
-    pub seed: u64,
-}
-
-/// The outcome of a case.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// The property holds.
-    Pass,
-    /// The subject does not claim the ability.
-    Skip,
-    /// The property does not hold.
-    Fail,
+    /// Returns the begin of a command that repeats a case.
+    fn again(&self) -> String {
+        let mut again =
+            if self.installed { "context-conformance" } else { "cargo xtask conformance" }
+                .to_owned();
+        if let Some(path) = &self.manifest_path {
+            again += &format!(" --manifest-path {}", path.display());
+        }
+        for (option, number) in [("--cases", self.cases), ("--kills", self.kills)] {
+            again.extend(number.map(|number| format!(" {option} {number}")));
+        }
+        again
+    }
 }
 
 /// Runs the selected subjects, with the given servers or with its own.
 pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
-    let workspace = match &args.manifest_path {
+    let workspace = match args.manifest() {
         Some(manifest) => Workspace::at(manifest)?,
         None => Workspace::ours()?,
     };
@@ -142,9 +147,20 @@ pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
     let is_picked =
         |subject: &Subject| subject.is(args.subject.as_deref()) && args.asks(&subject.suite);
     let picked: Vec<_> = known.iter().filter(|(_, subject)| is_picked(subject)).collect();
+    if known.is_empty() {
+        bail!(
+            "no crate of {} says that it is a plug-in. Write into the Cargo.toml of yours\n\n    \
+             [package.metadata.context-conformance]\n    \
+             suite = \"store\"  # or renderer, codec, policy, memory\n\n\
+             and test it in tests/conformance.rs with context-layer-conformance, \
+             or in the test programs that `tests = [\"…\"]` names there",
+            workspace.root().display()
+        );
+    }
     if picked.is_empty() {
-        let known: Vec<_> = known.iter().map(|(_, subject)| subject.krate.as_str()).collect();
-        bail!("no such subject; known: {}", known.join(", "));
+        let known =
+            known.iter().map(|(_, subject)| format!("{} ({})", subject.krate, subject.suite));
+        bail!("no such subject; known: {}", known.collect::<Vec<_>>().join(", "));
     }
 
     let own;
@@ -156,7 +172,7 @@ pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
             &own
         }
     };
-    let (mut lines, mut provisions, mut not_asked) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut lines, mut not_asked) = (Vec::new(), Vec::new());
     for (place, subject) in picked {
         let Some(provision) = provision(subject, services) else {
             not_asked.push(format!("{} {}", subject.krate, subject.program));
@@ -164,29 +180,26 @@ pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
         };
         let cargo = Cargo::building_into(workspace.target_folder(), place.root(), "test");
         let (passed, of_subject) = prove(cargo.envs(&services.environment()), subject, args)?;
-        if of_subject.is_empty() && !args.picks() {
-            println!(
-                "{} {} reported no case: is it made by the kit?",
-                subject.krate, subject.program
-            );
-            verdict = Verdict::Failed;
-        }
         verdict = verdict.and(passed);
-        provisions.extend(of_subject.iter().map(|line| (line.subject.clone(), provision.clone())));
-        lines.extend(of_subject);
+        let krate = &subject.krate;
+        lines.extend(of_subject.into_iter().map(|line| Line {
+            krate: krate.clone(),
+            provision: provision.clone(),
+            ..line
+        }));
     }
-    let provisions =
-        provisions.iter().map(|(subject, provision)| (subject.as_str(), provision.as_str()));
-    let table = Table::new(&lines).provisions(provisions);
-    if !lines.is_empty() {
-        print!("{table}");
+    tell_apart(&mut lines);
+    if lines.is_empty() {
+        println!("no case was run, so nothing is proved");
+        verdict = Verdict::Failed;
+    } else {
+        print!("{}", Table::new(&lines).brief(args.brief).again(args.again()));
     }
-    verdict = verdict.and(Verdict::of(!table.has_failures()));
     if let Some(missing) = services.missing().filter(|_| !not_asked.is_empty()) {
         println!("NOT ASKED {}: {missing}", not_asked.join(", "));
     }
-    if !args.picks() && args.subject.is_none() && workspace.has_target(KIT, "test", MUTANTS) {
-        verdict = verdict.and(catch_mutants(&workspace, args)?);
+    if !args.picks() && args.subject.is_none() && mutants::are_in(&workspace) {
+        verdict = verdict.and(mutants::run(&workspace, args)?);
     }
     Ok(verdict)
 }
@@ -198,102 +211,67 @@ fn provision(subject: &Subject, services: &Services) -> Option<String> {
 }
 
 /// Runs the test program of a subject and reads its report. The program's output is shown only if
-/// it fails.
+/// it fails and no case says why.
 fn prove(cargo: Cargo, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<Line>)> {
     let folder = tempfile::tempdir().context("no folder for the report")?;
     let report = folder.path().join("report.jsonl");
-    println!("{} {} ({})", subject.krate, subject.program, subject.suite);
-    let filter = if subject.suite == "store" { args.filter() } else { subject.filter.clone() };
+    let Subject { krate, program, suite, .. } = subject;
+    println!("{krate} {program} ({suite})");
+    let cases = args.cases.map(|cases| cases.to_string());
     let output = cargo
+        .env_if("CONTEXT_CONFORMANCE_GROUP", args.group.as_ref())
+        .env_if("CONTEXT_CONFORMANCE_CASE", args.case.as_ref())
         .env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref())
-        .env_if("CONTEXT_CONFORMANCE_CASES", args.cases.map(|cases| cases.to_string()))
+        .env_if("CONTEXT_CONFORMANCE_CASES", cases.as_ref())
+        .env_if("PROPTEST_CASES", cases.as_ref())
         .env_if("CONTEXT_CONFORMANCE_KILLS", args.kills.map(|kills| kills.to_string()))
-        .args([
-            "--quiet",
-            "--package",
-            &subject.krate,
-            "--all-features",
-            "--test",
-            &subject.program,
-            "--",
-        ])
-        .args(filter)
+        .args(["--quiet", "--package", &subject.package, "--all-features", "--test", program, "--"])
+        .args(subject.filter.as_ref().filter(|_| suite != "store"))
         .env("CONTEXT_CONFORMANCE_REPORT", &report)
         .output()?;
-    let lines = read(&report)?;
-    // A failed case is listed below the table. The reason of any other failure is only in the
-    // output.
-    if !output.status.success() && !lines.iter().any(|line| line.outcome == Outcome::Fail) {
+    let lines = report::read(&report)?;
+    if lines.iter().any(|line| line.outcome == Outcome::Fail) {
+        return Ok((Verdict::Failed, lines));
+    }
+    // A test may demand more than its cases, such as a plan of a policy. If only some of them ran,
+    // that means nothing.
+    let passed = output.status.success() || args.picks() && !lines.is_empty();
+    if !passed {
         print!("{}", String::from_utf8_lossy(&output.stdout));
+        println!("{krate} {program} failed outside of its cases: see above");
+    } else if lines.is_empty() && !args.picks() {
+        println!("{krate} {program} reported no case: is it made by the kit?");
+        return Ok((Verdict::Failed, lines));
     }
-    Ok((Verdict::of(output.status.success()), lines))
+    Ok((Verdict::of(passed), lines))
 }
 
-/// Reads a report. Returns no lines if the program ended before it wrote a report.
-fn read(report: &Path) -> Result<Vec<Line>> {
-    if !report.exists() {
-        return Ok(Vec::new());
+/// Puts the crate before the names of subjects that several crates use.
+fn tell_apart(lines: &mut [Line]) {
+    let mut crates = BTreeMap::<String, BTreeSet<String>>::new();
+    for line in lines.iter() {
+        crates.entry(line.subject.clone()).or_default().insert(line.krate.clone());
     }
-    let text = fs::read_to_string(report).context("could not read the report")?;
-    let parse =
-        |line| serde_json::from_str(line).with_context(|| format!("no report line: {line}"));
-    text.lines().map(parse).collect()
-}
-
-/// Checks the suite itself: one test per mutant.
-fn catch_mutants(workspace: &Workspace, args: &Args) -> Result<Verdict> {
-    let cargo =
-        Cargo::new(workspace.root(), "test").env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref());
-    let output = cargo.args(["--package", KIT, "--test", MUTANTS]).output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let (caught, escaped) = mutants(&text);
-    println!("\nmutants: {} of {} caught", caught, caught + escaped.len());
-    for name in &escaped {
-        println!("ESCAPED {name}");
-    }
-    if !output.status.success() && escaped.is_empty() {
-        print!("{text}");
-    }
-    Ok(Verdict::of(output.status.success()))
-}
-
-/// Counts the caught mutants in the output of the tests, and returns the names of the others. The
-/// test of a mutant has the name of its fault, which is a type. The other tests of that program
-/// check the suite itself.
-fn mutants(output: &str) -> (usize, Vec<String>) {
-    let tests = output.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
-    let tests = tests.filter(|(name, _)| name.starts_with(|c: char| c.is_ascii_uppercase()));
-    let (mut caught, mut escaped) = (0, Vec::new());
-    for (name, result) in tests {
-        match result.trim() {
-            "ok" => caught += 1,
-            "FAILED" => escaped.push(name.trim().to_string()),
-            _ => {}
+    for line in lines {
+        if crates[&line.subject].len() > 1 {
+            line.subject = format!("{}/{}", line.krate, line.subject);
         }
     }
-    (caught, escaped)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Args, mutants};
+    use super::{Args, SUITES};
 
     #[test]
-    fn mutants_are_counted_by_test() {
-        let output = "running 3 tests\ntest ShowsStale ... ok\ntest Leaks ... FAILED\ntest Truncates       ... ok\n\
-                      test a_sound_store_passes ... ok\n\ntest result: FAILED. 3 passed";
-        assert_eq!(mutants(output), (2, vec!["Leaks".to_string()]));
-    }
-
-    #[test]
-    fn a_filter_is_a_part_of_the_test_name() {
-        let filter = |group: Option<&str>, case: Option<&str>| {
-            Args { group: group.map(Into::into), case: case.map(Into::into), ..Args::default() }
-                .filter()
+    fn a_group_is_another_suite_or_one_of_stores() {
+        let asked = |group: Option<&str>| {
+            let args = Args { group: group.map(Into::into), ..Args::default() };
+            let suites = ["store"].into_iter().chain(SUITES);
+            suites.filter(|suite| args.asks(suite)).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(filter(None, None), None);
-        assert_eq!(filter(Some("commit"), None), Some("commit::".into()));
-        assert_eq!(filter(Some("commit"), Some("stale")), Some("commit::stale".into()));
-        assert_eq!(filter(None, Some("stale")), Some("stale".into()));
+        assert_eq!(asked(None), "store renderer codec policy memory");
+        assert_eq!(asked(Some("commit")), "store");
+        assert_eq!(asked(Some("policy")), "policy");
     }
 }

@@ -39,3 +39,17 @@ mod workspace;
 
 pub use cli::{Cli, run};
 pub use process::Verdict;
+
+use std::process::ExitCode;
+
+/// Returns the exit code of a task, and prints an error that kept it from ending.
+pub fn exit_code(result: anyhow::Result<Verdict>) -> ExitCode {
+    match result {
+        Ok(Verdict::Passed) => ExitCode::SUCCESS,
+        Ok(Verdict::Failed) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -9,10 +9,11 @@ use crate::{coverage, fuzz, mutants, semver, tools, torture};
 
 /// Tests that are ignored because they are large: the package, the test program, and a part of the
 /// test names.
-const LARGE: [(&str, &str, &str); 3] = [
+const LARGE: [(&str, &str, &str); 4] = [
     ("context-runtime", "it", "large"),
     ("context-store-sqlite", "life", "scale"),
     ("context-trajectory-export", "it", "read_back"),
+    ("xtask", "it", "outside"),
 ];
 /// Tests with many more random cases in `--long`, or with output about an optional second checker:
 /// the package, the test program, the module, and the number of cases per property.

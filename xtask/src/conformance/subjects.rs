@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use cargo_metadata::Package;
 
+use super::SUITES;
 use crate::services::need::{self, Need};
+use crate::workspace::targets;
 
 /// The prefixes of crates that must take part. Renderers and memories share a crate, and codecs are
 /// tested together in the facade.
@@ -23,6 +25,8 @@ const PROGRAM: &str = "conformance";
 pub struct Subject {
     /// The crate.
     pub krate: String,
+    /// Its package, as cargo identifies it in its workspace.
+    pub package: String,
     /// The suite of the subject.
     pub suite: String,
     /// The test program.
@@ -53,7 +57,18 @@ pub(crate) fn subjects(crates: &[&Package]) -> Result<(Vec<Subject>, Vec<String>
     let (mut subjects, mut forgotten) = (Vec::new(), Vec::new());
     for package in crates {
         match of(&package.name, package.metadata.get("context-conformance"), &need::of(package)?)? {
-            Some(of_crate) => subjects.extend(of_crate),
+            Some(of_crate) => {
+                let programs = targets(package, "test");
+                for subject in of_crate {
+                    let Subject { krate, program, .. } = &subject;
+                    ensure!(
+                        programs.contains(program),
+                        "{krate} has no test program {program:?}; its manifest names others as `tests`"
+                    );
+                    let package = package.id.repr.clone();
+                    subjects.push(Subject { package, ..subject });
+                }
+            }
             None if must_take_part(&package.name) => forgotten.push(package.name.to_string()),
             None => {}
         }
@@ -72,9 +87,16 @@ fn of(
     table: Option<&serde_json::Value>,
     needs: &BTreeSet<Need>,
 ) -> Result<Option<Vec<Subject>>> {
-    let Some(suite) = table.and_then(|table| table.get("suite")).and_then(|suite| suite.as_str())
-    else {
-        return Ok(None);
+    let suites = || std::iter::once("store").chain(SUITES);
+    let suite = match table.and_then(|table| table.get("suite")) {
+        None if table.is_some_and(|table| table.get("tests").is_some()) => {
+            bail!("{krate} names `tests` and no `suite` in its metadata");
+        }
+        None => return Ok(None),
+        Some(suite) => suites().find(|known| suite == known).with_context(|| {
+            let known: Vec<_> = suites().collect();
+            format!("{krate} has no suite {suite}; known are {}", known.join(", "))
+        })?,
     };
     let programs = match table.and_then(|table| table.get("tests")) {
         Some(tests) => serde_json::from_value(tests.clone())
@@ -86,6 +108,7 @@ fn of(
     let filter = table.and_then(|table| table.get("filter")).and_then(|filter| filter.as_str());
     let subject = |program| Subject {
         krate: krate.into(),
+        package: String::new(),
         suite: suite.into(),
         program,
         filter: filter.map(Into::into),
@@ -112,6 +135,7 @@ mod tests {
     fn subject(krate: &str, program: &str) -> Subject {
         Subject {
             krate: krate.into(),
+            package: String::new(),
             suite: "store".into(),
             program: program.into(),
             filter: None,
@@ -141,6 +165,8 @@ mod tests {
         assert!(
             of("x", Some(&json!({ "suite": "store", "tests": "conformance" })), &none).is_err()
         );
+        assert!(of("x", Some(&json!({ "suite": "stores" })), &none).is_err());
+        assert!(of("x", Some(&json!({ "tests": ["it"] })), &none).is_err());
         let table = json!({ "suite": "policy", "tests": ["it"], "filter": "contract" });
         let policy = of("x", Some(&table), &needs).unwrap().unwrap();
         assert!(

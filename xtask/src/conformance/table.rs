@@ -1,30 +1,43 @@
-//! The table of results: groups by subjects, then the skipped cases with reasons, then the failures
-//! and how to reproduce them.
+//! The table of results: groups and cases by subjects, then the skipped cases with reasons, then
+//! the failures and how to reproduce them.
 //!
-//! A column is as wide as its contents. Subjects that do not fit into the width continue below.
+//! A column is as wide as its contents. Subjects that do not fit into the width continue below,
+//! with the rows that concern them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::hash::Hash;
 
-use super::{Line, Outcome, SUITES};
+use super::report::{Line, Outcome};
 
 /// The maximum width of a line, in characters.
 const WIDTH: usize = 120;
-/// The width of the column of group names.
+/// The minimum width of the column of names.
 const NAMES: usize = 18;
 /// The minimum space between two columns.
 const GAP: usize = 2;
+/// The number of lines of a reason that are shown. A history or a prompt may have hundreds.
+const REASON: usize = 30;
 
 /// The contents of the reports, ready to print.
 #[derive(Debug)]
 pub struct Table<'a> {
     lines: &'a [Line],
-    groups: Vec<&'a str>,
+    rows: Vec<Row<'a>>,
     subjects: Vec<&'a str>,
-    provisions: BTreeMap<&'a str, &'a str>,
+    /// By subject and row. The row without a group is the total.
+    counts: HashMap<(&'a str, Row<'a>), Count>,
+    again: String,
 }
 
-#[derive(Clone, Copy, Default)]
+/// A row: of a case, of a group, or of the total.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Row<'a> {
+    group: Option<&'a str>,
+    case: Option<&'a str>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
 struct Count {
     passed: usize,
     skipped: usize,
@@ -32,69 +45,106 @@ struct Count {
 }
 
 impl<'a> Table<'a> {
-    /// Builds the table of report lines. Groups and subjects keep the order of the lines.
+    /// Builds the table of report lines. Groups, cases and subjects keep the order of the lines.
     pub fn new(lines: &'a [Line]) -> Self {
-        let groups = in_order(lines.iter().map(|line| line.group.as_str()));
         let subjects = in_order(lines.iter().map(|line| line.subject.as_str()));
-        Self { lines, groups, subjects, provisions: BTreeMap::new() }
+        let (mut cases, mut counts) = (BTreeMap::<&str, Vec<Row<'_>>>::new(), HashMap::new());
+        for line in lines {
+            let case = Row { group: Some(&line.group), case: Some(&line.case) };
+            cases.entry(&line.group).or_default().push(case);
+            for row in [case, Row { case: None, ..case }, Row::default()] {
+                let count: &mut Count = counts.entry((line.subject.as_str(), row)).or_default();
+                match line.outcome {
+                    Outcome::Pass => count.passed += 1,
+                    Outcome::Skip => count.skipped += 1,
+                    Outcome::Fail => count.failed += 1,
+                    Outcome::Begin => {}
+                }
+            }
+        }
+        let mut rows = Vec::new();
+        for group in in_order(lines.iter().map(|line| line.group.as_str())) {
+            rows.push(Row { group: Some(group), case: None });
+            rows.extend(in_order(cases.remove(group).unwrap_or_default()));
+        }
+        Self { lines, rows, subjects, counts, again: String::new() }
     }
 
-    /// Sets where subjects, by their names, got their servers from.
-    pub fn provisions(mut self, provisions: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        self.provisions.extend(provisions);
+    /// Leaves out the rows of cases.
+    pub fn brief(mut self, brief: bool) -> Self {
+        self.rows.retain(|row| !brief || row.case.is_none());
         self
     }
 
-    /// Whether any case failed.
-    pub fn has_failures(&self) -> bool {
-        self.lines.iter().any(|line| line.outcome == Outcome::Fail)
+    /// Sets the begin of the command that repeats a case.
+    pub fn again(mut self, command: String) -> Self {
+        self.again = command;
+        self
     }
 
-    fn count(&self, group: Option<&str>, subject: &str) -> Count {
-        let mut count = Count::default();
-        for line in self.lines.iter().filter(|line| line.subject == subject) {
-            if group.is_some_and(|group| line.group != group) {
-                continue;
-            }
-            match line.outcome {
-                Outcome::Pass => count.passed += 1,
-                Outcome::Skip => count.skipped += 1,
-                Outcome::Fail => count.failed += 1,
-            }
+    fn cell(&self, subject: &'a str, row: Row<'a>) -> String {
+        let count = self.counts.get(&(subject, row)).copied().unwrap_or_default();
+        match (row.case, count) {
+            (None, _) => count.to_string(),
+            (Some(_), Count { failed: 1.., .. }) => "FAILED".to_owned(),
+            (Some(_), Count { passed: 1.., .. }) => "ok".to_owned(),
+            (Some(_), Count { skipped: 1.., .. }) => "skip".to_owned(),
+            (Some(_), _) => "-".to_owned(),
         }
-        count
     }
 
-    /// Returns the cells of the column of a subject, from its name to its provision.
-    fn column(&self, subject: &str) -> Vec<String> {
-        let counts = self.groups.iter().map(|group| self.count(Some(group), subject).to_string());
-        let total = self.count(None, subject).to_string();
-        let provision = self.provisions.get(subject).copied().unwrap_or("-").to_owned();
-        std::iter::once(subject.to_owned()).chain(counts).chain([total, provision]).collect()
-    }
-
-    /// Prints columns next to each other.
-    fn block(&self, f: &mut fmt::Formatter<'_>, columns: &[(usize, Vec<String>)]) -> fmt::Result {
+    /// Prints columns next to each other: their subjects and widths, the column of names first.
+    fn block(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        names: usize,
+        columns: &[(&'a str, usize)],
+    ) -> fmt::Result {
+        let mut row = |name: &str, cell: &dyn Fn(&'a str) -> String| {
+            write!(f, "{name:<names$}")?;
+            for (subject, width) in columns {
+                write!(f, "{:>width$}", cell(subject))?;
+            }
+            writeln!(f)
+        };
+        let has_row = |row: &Row<'a>| {
+            columns.iter().any(|(subject, _)| self.counts.contains_key(&(*subject, *row)))
+        };
         let version = self.lines.first().map_or(0, |line| line.suite_version);
-        let corner = format!("suite v{version}");
-        let names = std::iter::once(corner.as_str())
-            .chain(self.groups.iter().copied())
-            .chain(["total", "provision"]);
-        for (row, name) in names.enumerate() {
-            write!(f, "{name:<NAMES$}")?;
-            for (width, cells) in columns {
-                write!(f, "{:>width$}", cells[row])?;
-            }
-            writeln!(f)?;
+        row(&format!("suite v{version}"), &|subject| subject.to_owned())?;
+        for kind in self.rows.iter().copied().filter(has_row).chain([Row::default()]) {
+            row(&kind.to_string(), &|subject| self.cell(subject, kind))?;
         }
-        Ok(())
+        row("provision", &|subject| self.provision(subject).to_owned())
+    }
+
+    fn provision(&self, subject: &str) -> &'a str {
+        let mut lines = self.lines.iter();
+        lines.find(|line| line.subject == subject).map_or("-", |line| &line.provision)
+    }
+
+    /// Returns the width of the column of names.
+    fn names(&self) -> usize {
+        self.rows.iter().map(|row| row.to_string().chars().count()).max().unwrap_or(0).max(NAMES)
+    }
+
+    /// Returns the width of the column of a subject.
+    fn width(&self, subject: &'a str) -> usize {
+        let rows = self.rows.iter().copied().chain([Row::default()]);
+        let cells = rows.map(|row| self.cell(subject, row).len()).max().unwrap_or(0);
+        let texts = [subject, self.provision(subject)].map(|text| text.chars().count());
+        GAP + texts.into_iter().fold(cells, usize::max)
     }
 
     fn skips(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut reasons = BTreeMap::<_, Vec<&str>>::new();
         for line in self.lines.iter().filter(|line| line.outcome == Outcome::Skip) {
             let reason = line.reason.as_deref().unwrap_or("no reason given");
-            reasons.entry((reason, line.subject.as_str())).or_default().push(&line.case);
+            let cases = reasons.entry((reason, line.subject.as_str())).or_default();
+            // A subject may be tested in several tests.
+            if !cases.contains(&line.case.as_str()) {
+                cases.push(&line.case);
+            }
         }
         // Subjects that skip the same cases for the same reason share a line.
         let mut shared = BTreeMap::<_, Vec<&str>>::new();
@@ -109,17 +159,26 @@ impl<'a> Table<'a> {
 
     fn failures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in self.lines.iter().filter(|line| line.outcome == Outcome::Fail) {
-            let Line { subject, group, case, seed, .. } = line;
+            let Line { subject, group, case, seed, krate, .. } = line;
+            write!(f, "FAILED {subject} {group}::{case}")?;
+            if let Some(test) = &line.test {
+                write!(f, " (in {test})")?;
+            }
+            let reason = line.reason.as_deref().unwrap_or_default();
+            let mut texts = reason.lines();
+            writeln!(f, ": {}", texts.next().unwrap_or_default())?;
+            for text in texts.by_ref().take(REASON - 1) {
+                writeln!(f, "    {text}")?;
+            }
+            match texts.count() {
+                0 => {}
+                more => writeln!(f, "    ({more} more lines, which the test prints)")?,
+            }
             writeln!(
                 f,
-                "FAILED {subject} {group}::{case}: {}",
-                line.reason.as_deref().unwrap_or_default()
+                "  again: {} --subject {krate} --group {group} --case {case} --seed {seed:#x}",
+                self.again
             )?;
-            write!(f, "  again: cargo xtask conformance --group {group}")?;
-            if !SUITES.contains(&group.as_str()) {
-                write!(f, " --case {case}")?;
-            }
-            writeln!(f, " --seed {seed:#x}")?;
         }
         Ok(())
     }
@@ -127,22 +186,31 @@ impl<'a> Table<'a> {
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut block = Vec::new();
-        let mut used = NAMES;
+        let names = self.names();
+        let (mut columns, mut used) = (Vec::new(), names);
         for subject in &self.subjects {
-            let cells = self.column(subject);
-            let width = GAP + cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
-            if used + width > WIDTH && !block.is_empty() {
-                self.block(f, &block)?;
+            let width = self.width(subject);
+            if used + width > WIDTH && !columns.is_empty() {
+                self.block(f, names, &columns)?;
                 writeln!(f)?;
-                (block, used) = (Vec::new(), NAMES);
+                (columns, used) = (Vec::new(), names);
             }
             used += width;
-            block.push((width, cells));
+            columns.push((*subject, width));
         }
-        self.block(f, &block)?;
+        self.block(f, names, &columns)?;
         self.skips(f)?;
         self.failures(f)
+    }
+}
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.group, self.case) {
+            (_, Some(case)) => write!(f, "  {case}"),
+            (Some(group), None) => f.write_str(group),
+            (None, None) => f.write_str("total"),
+        }
     }
 }
 
@@ -163,12 +231,8 @@ impl fmt::Display for Count {
     }
 }
 
-fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut seen = Vec::new();
-    for name in names {
-        if !seen.contains(&name) {
-            seen.push(name);
-        }
-    }
-    seen
+/// Returns each value once, where it first occurs.
+fn in_order<T: Copy + Eq + Hash>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    values.into_iter().filter(|value| seen.insert(*value)).collect()
 }

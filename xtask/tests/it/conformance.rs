@@ -1,7 +1,7 @@
 //! Tests of the conformance table.
 
+use xtask::conformance::report::{Line, Outcome, outcomes};
 use xtask::conformance::table::Table;
-use xtask::conformance::{Line, Outcome};
 
 fn line(subject: &str, group: &str, case: &str, outcome: Outcome, reason: Option<&str>) -> Line {
     Line {
@@ -9,9 +9,12 @@ fn line(subject: &str, group: &str, case: &str, outcome: Outcome, reason: Option
         subject: subject.into(),
         group: group.into(),
         case: case.into(),
+        test: None,
         outcome,
         reason: reason.map(Into::into),
         seed: 7,
+        krate: format!("context-store-{subject}"),
+        provision: if subject == "one" { "temp dir" } else { "-" }.into(),
     }
 }
 
@@ -19,25 +22,49 @@ fn line(subject: &str, group: &str, case: &str, outcome: Outcome, reason: Option
 fn a_table_counts_and_names_what_is_not_well() {
     let lines = [
         line("one", "commit", "first", Outcome::Pass, None),
-        line("one", "commit", "stale", Outcome::Fail, Some("head moved")),
+        line("one", "commit", "stale", Outcome::Fail, Some("head moved\nexpected 1\nsaw 2")),
         line("one", "durability", "reopen", Outcome::Skip, Some("not durable")),
         line("two", "commit", "first", Outcome::Pass, None),
         line("two", "commit", "stale", Outcome::Pass, None),
     ];
+    let below = "\
+skipped by one (not durable): reopen
+FAILED one commit::stale: head moved
+    expected 1
+    saw 2
+  again: cargo xtask conformance --subject context-store-one --group commit --case stale --seed 0x7
+";
     let expect = "\
 suite v1                           one  two
 commit                     1, 1 FAILED    2
+  first                             ok   ok
+  stale                         FAILED   ok
 durability                    0+1 skip    -
+  reopen                          skip    -
 total               1+1 skip, 1 FAILED    2
 provision                     temp dir    -
-skipped by one (not durable): reopen
-FAILED one commit::stale: head moved
-  again: cargo xtask conformance --group commit --case stale --seed 0x7
 ";
-    let table = Table::new(&lines).provisions([("one", "temp dir")]);
-    assert_eq!(table.to_string(), expect);
-    assert!(table.has_failures());
-    assert!(!Table::new(&lines[3..]).has_failures());
+    let table = || Table::new(&lines).again("cargo xtask conformance".into());
+    assert_eq!(table().to_string(), format!("{expect}{below}"));
+    let groups = expect.lines().filter(|line| !line.starts_with(' '));
+    let groups: String = groups.map(|line| format!("{line}\n")).collect();
+    assert_eq!(table().brief(true).to_string(), format!("{groups}{below}"));
+}
+
+#[test]
+fn a_block_has_the_rows_of_its_subjects_and_a_long_reason_is_cut() {
+    let long = "x\n".repeat(300);
+    let lines: Vec<_> = (0..12)
+        .map(|n| {
+            let (subject, group) = (format!("subject-{n}"), format!("group-{n}"));
+            line(&subject, &group, "case", Outcome::Fail, Some(&long))
+        })
+        .collect();
+    let text = Table::new(&lines).to_string();
+    assert!(text.contains("    (270 more lines, which the test prints)\n"), "{text}");
+    let (first, rest) = text.split_once("\n\n").expect("two blocks");
+    assert!(first.contains("\ngroup-0 ") && !first.contains("\ngroup-11"), "{first}");
+    assert!(rest.contains("\ngroup-11 ") && !rest.contains("\ngroup-0 "), "{rest}");
 }
 
 #[test]
@@ -65,7 +92,7 @@ fn a_wide_table_goes_on_below_and_equal_skips_share_a_line() {
             |case: &str| line(name, "search", case, Outcome::Skip, Some("no full-text search"));
         lines.extend(["words", "phrases", "pages", "ranks"].map(search));
     }
-    let text = Table::new(&lines).to_string();
+    let text = Table::new(&lines).brief(true).to_string();
     assert!(
         text.lines().all(|line| line.len() <= 120 || line.starts_with("skipped by ")),
         "{text}"
@@ -83,8 +110,28 @@ fn a_wide_table_goes_on_below_and_equal_skips_share_a_line() {
 }
 
 #[test]
-fn a_line_of_the_kit_is_understood() {
-    let text = r#"{"suite_version":1,"subject":"one","group":"commit","case":"first","outcome":"skip","reason":"not durable","seed":7}"#;
-    let read: Line = serde_json::from_str(text).unwrap();
-    assert_eq!(read, line("one", "commit", "first", Outcome::Skip, Some("not durable")));
+fn a_report_tells_in_which_case_its_program_ended() {
+    let line = |case: &str, test: &str, outcome: &str| {
+        format!(
+            r#"{{"suite_version":1,"subject":"one","group":"renderer","case":"{case}"{test},"outcome":"{outcome}","reason":null,"seed":7}}"#
+        )
+    };
+    let test = r#","test":"plain""#;
+    let report = [
+        line("first", "", "begin"),
+        line("first", test, "begin"),
+        line("first", "", "pass"),
+        line("second", "", "begin"),
+        line("second", "", "skip"),
+    ];
+    let read = outcomes(&report.join("\n")).unwrap();
+    let read: Vec<_> =
+        read.iter().map(|line| (&*line.case, line.test.as_deref(), line.outcome)).collect();
+    let expect = [
+        ("first", None, Outcome::Pass),
+        ("second", None, Outcome::Skip),
+        ("first", Some("plain"), Outcome::Fail),
+    ];
+    assert_eq!(read, expect);
+    assert!(outcomes("{}").is_err(), "a report of another version is no report");
 }

@@ -6,6 +6,9 @@
 )]
 
 mod conformance;
+mod conformance_command;
+mod conformance_outside;
+
 mod layers;
 mod package;
 mod services;
