@@ -8,6 +8,9 @@
 //! same words. Copies that no link leads to, such as a copied chat, are not changed but
 //! [reported](Remaining).
 //!
+//! With [`RemovalOptions::dry_run`] the same functions only read: the report then has what
+//! [would go](RemovalReport::items), and what would remain.
+//!
 //! Each call is idempotent. Repeating it completes a call that was interrupted: linked content is
 //! removed first, and the content that holds the links last.
 //!
@@ -40,9 +43,11 @@ mod copies;
 mod memories;
 mod messages;
 mod reads;
+mod references;
 mod rounds;
 mod texts;
 mod user;
+mod walk;
 
 use std::fmt;
 
@@ -50,8 +55,11 @@ use context_core::{CancelSignal, ChatId, Timestamp};
 use serde::Serialize;
 
 pub use self::chat::delete_chat;
+pub use self::memories::matching_memories;
 pub(crate) use self::messages::REDACTED;
 pub use self::messages::{Redaction, redact_messages};
+pub(crate) use self::references::delete_branch_at;
+pub use self::references::{delete_branch, delete_checkpoint};
 pub(crate) use self::texts::blobs_in;
 pub use self::user::erase_user;
 
@@ -63,20 +71,30 @@ pub struct RemovalOptions {
     pub now: Timestamp,
     /// Whether all other data of the user is searched for copies. Default: yes.
     pub find_copies: bool,
+    /// Whether the removal is only planned: the same data is read, and nothing is written.
+    /// Default: no.
+    pub dry_run: bool,
     /// Cancels the removal between two steps. Repeating the call completes it.
     pub cancel: CancelSignal,
 }
 
 impl RemovalOptions {
-    /// Returns options with this time that find copies and have no cancellation.
+    /// Returns options with this time that remove, find copies, and have no cancellation.
     pub fn at(now: Timestamp) -> Self {
-        Self { now, find_copies: true, cancel: CancelSignal::never() }
+        Self { now, find_copies: true, dry_run: false, cancel: CancelSignal::never() }
     }
 
     /// Sets whether copies are searched for.
     #[must_use]
     pub fn find_copies(mut self, find: bool) -> Self {
         self.find_copies = find;
+        self
+    }
+
+    /// Sets whether the removal is only planned.
+    #[must_use]
+    pub fn dry_run(mut self, dry_run: bool) -> Self {
+        self.dry_run = dry_run;
         self
     }
 
@@ -88,14 +106,23 @@ impl RemovalOptions {
     }
 }
 
-/// The result of a removal: counts by kind, and remaining copies.
+/// The result of a removal: counts by kind, and remaining copies. In a dry run, what the result
+/// would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RemovalReport {
     /// Deleted chats.
     pub chats: u64,
+    /// Deleted branches. Those of deleted chats are counted too, except when a user is erased.
+    pub branches: u64,
+    /// Deleted checkpoints, counted as branches are.
+    pub checkpoints: u64,
     /// Messages that were deleted or emptied.
     pub messages: u64,
+    /// Earlier revisions of these messages, except when a user is erased.
+    pub revisions: u64,
+    /// Size of the messages and revisions in bytes, without indexes. 0 when a user is erased.
+    pub bytes: u64,
     /// Boundaries whose text about the messages was removed.
     pub boundaries: u64,
     /// Chat titles that were taken from a message.
@@ -106,6 +133,8 @@ pub struct RemovalReport {
     pub nodes: u64,
     /// Deleted memory records.
     pub memories: u64,
+    /// Context fragments that were stored with a deleted chat, without their earlier versions.
+    pub fragments: u64,
     /// Blobs that the chat does not refer to any more.
     pub blobs: u64,
     /// Deleted streams.
@@ -115,6 +144,39 @@ pub struct RemovalReport {
     pub found: u64,
     /// Items that still hold a copy, or may.
     pub remaining: Vec<Remaining>,
+    /// In a dry run, the items that would go. Messages, branches, checkpoints and fragments of a
+    /// chat that would go as a whole are only counted. Empty otherwise.
+    pub items: Vec<RemovalItem>,
+}
+
+/// An item that would go.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct RemovalItem {
+    /// The kind of item, as [`RemovalReport::removed`] names it.
+    pub kind: &'static str,
+    /// The chat it belongs to, if any.
+    pub chat: Option<ChatId>,
+    /// Its name. For a node: the node, session and agent. Empty for an item that a chat has only
+    /// one of.
+    pub id: String,
+    /// Its size in bytes, if it is known. For a message, with its earlier revisions.
+    pub bytes: Option<u64>,
+}
+
+impl fmt::Display for RemovalItem {
+    /// Formats the item like `stream s1 of chat trip`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        named(f, self.kind, &self.id, self.chat.as_ref())
+    }
+}
+
+fn named(f: &mut fmt::Formatter<'_>, kind: &str, id: &str, chat: Option<&ChatId>) -> fmt::Result {
+    f.write_str(kind)?;
+    if !id.is_empty() {
+        write!(f, " {id}")?;
+    }
+    chat.map_or(Ok(()), |chat| write!(f, " of chat {chat}"))
 }
 
 impl RemovalReport {
@@ -127,12 +189,16 @@ impl RemovalReport {
     pub fn removed(&self) -> impl Iterator<Item = (u64, &'static str)> {
         let counts = [
             (self.chats, "chat"),
+            (self.branches, "branch"),
+            (self.checkpoints, "checkpoint"),
             (self.messages, "message"),
+            (self.revisions, "revision"),
             (self.boundaries, "boundary"),
             (self.titles, "title"),
             (self.rounds, "round"),
             (self.nodes, "node"),
             (self.memories, "memory"),
+            (self.fragments, "fragment"),
             (self.blobs, "blob"),
             (self.streams, "stream"),
         ];
@@ -169,13 +235,7 @@ impl Remaining {
 impl fmt::Display for Remaining {
     /// Formats the item like `message m9 of chat copy: says the same`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind.as_str())?;
-        if !self.id.is_empty() {
-            write!(f, " {}", self.id)?;
-        }
-        if let Some(chat) = &self.chat {
-            write!(f, " of chat {chat}")?;
-        }
+        named(f, self.kind.as_str(), &self.id, self.chat.as_ref())?;
         write!(f, ": {}", self.reason.as_str())
     }
 }

@@ -10,15 +10,14 @@ use std::time::Duration;
 
 use context_core::base::limits;
 use context_core::store::{
-    BlobPrune, BlobStore, BranchDeletion, ChatQuery, HistoryStore, PageWalk, StreamPrune,
-    StreamStore,
+    BlobPrune, BlobStore, ChatQuery, HistoryStore, PageWalk, StreamPrune, StreamStore,
 };
 use context_core::{
-    BranchName, CancelSignal, ChatRef, MessageId, Result, Store, Timestamp, UserId,
+    BranchName, CancelSignal, ChatRef, ErrorKind, MessageId, Result, Store, Timestamp, UserId,
 };
 use serde::Serialize;
 
-use crate::removal::{RemovalOptions, delete_chat};
+use crate::removal::{RemovalOptions, RemovalReport, delete_branch_at, delete_chat};
 
 /// The limits of a retention policy. A limit that is not set removes nothing.
 ///
@@ -255,47 +254,56 @@ impl Removal {
     /// everything derived from it, as by [`delete_chat`](crate::removal::delete_chat). Returns
     /// whether it was removed; for blobs and streams, whether any was.
     pub async fn run(&self, store: &dyn Store, now: Timestamp) -> Result<bool> {
-        let history = store.history();
-        let ChatRef { user, chat } = &self.chat;
+        // Searching for copies is turned off, because it would read all data once per chat.
+        let options = RemovalOptions::at(now).find_copies(false);
+        Ok(self.run_with(store, &options).await?.removed().next().is_some())
+    }
+
+    /// Like [`run`](Self::run), with these options. Returns what was removed, which is nothing
+    /// after a write. In a dry run, returns what would be removed.
+    pub async fn run_with(
+        &self,
+        store: &dyn Store,
+        options: &RemovalOptions,
+    ) -> Result<RemovalReport> {
         if self.blobs > 0 || self.streams > 0 {
-            let gone = match (store.blobs(), store.streams()) {
-                (Some(blobs), _) if self.blobs > 0 => {
-                    let prune = BlobPrune::new(user, self.last_used).of_chat(chat);
-                    blobs.prune_blobs(&prune).await.map(|pruned| pruned.references > 0)
-                }
-                (_, Some(streams)) if self.streams > 0 => {
-                    let prune = StreamPrune::new(user, self.last_used)
-                        .of_chat(chat)
-                        .abandoned(self.last_used);
-                    streams.prune_streams(&prune).await.map(|pruned| pruned.streams > 0)
-                }
-                _ => Ok(false),
-            };
-            // The chat was deleted in the meantime.
-            return gone.or_else(|error| if error.is_not_found() { Ok(false) } else { Err(error) });
+            return self.prune(store, options).await;
         }
         let Some(branch) = &self.branch else {
-            // Derived content is removed with the chat. Searching for copies is turned off, because
-            // it would read all data once per chat.
-            let options = RemovalOptions::at(now).find_copies(false);
-            return Ok(
-                delete_chat(store, &self.chat, Some(self.last_used), &options).await?.chats > 0
-            );
+            return delete_chat(store, &self.chat, Some(self.last_used), options).await;
         };
-        match history.delete_branch(&self.chat, branch, self.head.as_ref(), now).await {
-            Ok(BranchDeletion::Deleted { .. }) => Ok(true),
-            Ok(_) => Ok(false),
+        match delete_branch_at(store, &self.chat, branch, self.head.as_ref(), options).await {
+            Ok(report) => Ok(report.unwrap_or_default()),
             // Made active or deleted in the meantime.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    context_core::ErrorKind::Invalid | context_core::ErrorKind::NotFound
-                ) =>
-            {
-                Ok(false)
+            Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound) => {
+                Ok(RemovalReport::default())
             }
             Err(error) => Err(error),
         }
+    }
+
+    async fn prune(&self, store: &dyn Store, options: &RemovalOptions) -> Result<RemovalReport> {
+        let mut report = RemovalReport::default();
+        if options.dry_run {
+            (report.blobs, report.streams) = (self.blobs, self.streams);
+            return Ok(report);
+        }
+        let ChatRef { user, chat } = &self.chat;
+        let pruned = match (store.blobs(), store.streams()) {
+            (Some(blobs), _) if self.blobs > 0 => {
+                let prune = BlobPrune::new(user, self.last_used).of_chat(chat);
+                blobs.prune_blobs(&prune).await.map(|pruned| report.blobs = pruned.references)
+            }
+            (_, Some(streams)) if self.streams > 0 => {
+                let prune =
+                    StreamPrune::new(user, self.last_used).of_chat(chat).abandoned(self.last_used);
+                streams.prune_streams(&prune).await.map(|pruned| report.streams = pruned.streams)
+            }
+            _ => Ok(()),
+        };
+        // The chat may have been deleted in the meantime.
+        pruned.or_else(|error| if error.is_not_found() { Ok(()) } else { Err(error) })?;
+        Ok(report)
     }
 }
 

@@ -85,7 +85,30 @@ impl MemoryProvider for Facts {
         let MemoryForget::Ids { scope, ids } = forget else {
             return records.forget_memories(forget).await;
         };
-        let mut facts = records.memories(scope, ids).await?;
+        let all = self.statements_with(scope, ids).await?;
+        let mut forgotten = MemoriesForgotten::default();
+        for ids in all.chunks(limits::MAX_PAGE) {
+            let part = MemoryForget::ids(scope.clone(), ids.iter());
+            forgotten = forgotten.and(records.forget_memories(&part).await?);
+        }
+        Ok(forgotten)
+    }
+
+    /// A quarantine of one statement by its id takes out the whole fact, as forgetting does.
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        Some(&self.records)
+    }
+}
+
+impl Facts {
+    /// Returns the ids of all records, in exactly this scope, of the facts that these records state.
+    /// Forgetting one of them by its id forgets all of them. Ids of other records are left out.
+    pub async fn statements_with(
+        &self,
+        scope: &MemoryScope,
+        ids: &[MemoryId],
+    ) -> Result<Vec<MemoryId>> {
+        let mut facts = self.records.get("forget")?.memories(scope, ids).await?;
         facts.retain(|stored| stored.record.kind == statement_record::KIND);
         let mut all: Vec<MemoryId> = facts.iter().map(|stored| stored.record.id.clone()).collect();
         let keys = read::keys(facts.into_iter(), limits::MAX_PAGE);
@@ -99,17 +122,7 @@ impl MemoryProvider for Facts {
                 all.extend(others);
             }
         }
-        let mut forgotten = MemoriesForgotten::default();
-        for ids in all.chunks(limits::MAX_PAGE) {
-            let part = MemoryForget::ids(scope.clone(), ids.iter());
-            forgotten = forgotten.and(records.forget_memories(&part).await?);
-        }
-        Ok(forgotten)
-    }
-
-    /// A quarantine of one statement by its id takes out the whole fact, as forgetting does.
-    fn review(&self) -> Option<&dyn MemoryReview> {
-        Some(&self.records)
+        Ok(all)
     }
 }
 

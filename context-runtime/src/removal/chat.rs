@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use context_core::base::limits;
-use context_core::store::PageWalk;
 use context_core::trajectory::RoundRef;
 use context_core::{ChatRef, MessageId, Result, Store, Timestamp};
 
 use super::texts::Needles;
+use super::walk::RemovalWalk;
 use super::{RemovalOptions, RemovalReport, copies, memories, reads, rounds};
 
 /// Deletes a chat and everything derived from it: its rounds of trajectories, memories with the
@@ -25,45 +24,40 @@ pub async fn delete_chat(
     options: &RemovalOptions,
 ) -> Result<RemovalReport> {
     const OPERATION: &str = "delete_chat";
-    let mut report = RemovalReport::default();
+    let mut walk = RemovalWalk::new(options);
     let mut needles = Needles::default();
-    let is_there = store.history().chat(chat).await?.is_some();
-    let linked = if is_there {
-        let nodes = reads::messages(store.history(), chat).await?;
-        report.messages = nodes.len() as u64;
-        for placed in
-            nodes.iter().filter(|placed| options.find_copies && placed.node.role().is_some())
-        {
-            if let Ok(message) = placed.node.message() {
-                needles.add_message(message);
+    let found = store.history().chat(chat).await?;
+    let linked = match &found {
+        Some(found) => {
+            if idle_since.is_some_and(|idle| found.updated_at > idle) {
+                return Ok(RemovalReport::default());
             }
+            let ids = count_contents(store, chat, &mut needles, &mut walk).await?;
+            linked_rounds(store, chat, &ids).await?
         }
-        let ids: Vec<MessageId> = nodes.into_iter().map(|placed| placed.node.id.clone()).collect();
-        (report.blobs, report.streams) = contents(store, chat).await?;
-        linked_rounds(store, chat, &ids).await?
-    } else {
-        match store.trajectories() {
+        None => match store.trajectories() {
             Some(trajectories) => {
                 rounds::rounds_of_missing_chat(trajectories, chat, options).await?
             }
             None => BTreeSet::new(),
-        }
+        },
     };
     options.cancel.check(OPERATION)?;
-    let is_deleted = is_there && store.history().delete_chat(chat, idle_since).await?;
-    if is_there && !is_deleted {
-        // The chat was written to in the meantime and stays.
-        return Ok(RemovalReport::default());
+    if found.is_some() {
+        walk.report.chats = 1;
+        let bytes = walk.report.bytes;
+        let is_planned = walk.plan("chat", None, &chat.chat, Some(bytes));
+        if !is_planned && !store.history().delete_chat(chat, idle_since).await? {
+            // The chat was written to in the meantime and stays.
+            return Ok(RemovalReport::default());
+        }
     }
-    report.chats = u64::from(is_deleted);
-    rounds::remove_of_chat(store, chat, linked, options, &mut report).await?;
-    memories::forget_chat(store, chat, &mut report).await?;
+    rounds::remove_of_chat(store, chat, linked, &mut walk).await?;
+    memories::forget_chat(store, chat, &mut walk).await?;
     if options.find_copies {
-        report.remaining.extend(copies::find(store, &chat.user, &needles, options).await?);
+        copies::find(store, chat, &needles, &mut walk).await?;
     }
-    report.remaining.sort();
-    report.remaining.dedup();
-    Ok(report)
+    Ok(walk.finish())
 }
 
 async fn linked_rounds(
@@ -77,24 +71,40 @@ async fn linked_rounds(
     }
 }
 
-/// Counts the blobs that a chat refers to, and its streams.
-async fn contents(store: &dyn Store, chat: &ChatRef) -> Result<(u64, u64)> {
-    let (mut blobs, mut streams) = (0, 0);
-    if let Some(store) = store.blobs() {
-        let mut after = None;
-        let mut walk = PageWalk::new("blobs", "blob");
-        loop {
-            let page = store.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
-            let next = walk.next(&page)?;
-            blobs += page.items.len() as u64;
-            after = next;
-            if after.is_none() {
-                break;
+/// Counts what goes with a chat, and returns the ids of its messages.
+async fn count_contents(
+    store: &dyn Store,
+    chat: &ChatRef,
+    needles: &mut Needles,
+    walk: &mut RemovalWalk<'_>,
+) -> Result<Vec<MessageId>> {
+    let history = store.history();
+    let nodes = reads::messages(history, chat).await?;
+    for placed in &nodes {
+        let (revisions, _) = walk.count_message(history, chat, &placed.node).await?;
+        if walk.options.find_copies {
+            let earlier = revisions.iter().map(|revision| &revision.node);
+            for node in std::iter::once(&placed.node).chain(earlier) {
+                if let Some(Ok(message)) = node.role().map(|_| node.message()) {
+                    needles.add_message(message);
+                }
             }
         }
     }
-    if let Some(store) = store.streams() {
-        streams = reads::streams(store, chat).await?.len() as u64;
+    walk.report.branches = history.branches(chat).await?.len() as u64;
+    walk.report.checkpoints = history.checkpoints(chat).await?.len() as u64;
+    walk.report.fragments = store.fragments().fragments(chat).await?.len() as u64;
+    if let Some(blobs) = store.blobs() {
+        for blob in reads::blobs(blobs, chat).await? {
+            walk.report.blobs += 1;
+            walk.plan("blob", Some(&chat.chat), blob.id, Some(blob.bytes));
+        }
     }
-    Ok((blobs, streams))
+    if let Some(streams) = store.streams() {
+        for stream in reads::streams(streams, chat).await? {
+            walk.report.streams += 1;
+            walk.plan("stream", Some(&chat.chat), stream.id, Some(stream.bytes));
+        }
+    }
+    Ok(nodes.into_iter().map(|placed| placed.node.id.clone()).collect())
 }

@@ -1,22 +1,24 @@
 //! Memories derived from removed content.
 
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
-use context_core::{ChatId, ChatRef, MessageId, Result, SessionId, Store};
+use context_core::base::limits;
+use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope, MemorySource};
+use context_core::store::{MemoryList, MemoryRecordStore, MemoryStats, PageWalk};
+use context_core::{ChatId, ChatRef, MessageId, Result, SessionId, Store, UserId};
 
-use super::RemovalReport;
+use super::walk::RemovalWalk;
 
 /// Removes memories of a message of a chat, in any scope. `names` are the ids under which a memory
 /// may know the message.
 pub(super) async fn forget_message(
     store: &dyn Store,
     chat: &ChatRef,
-    names: impl Iterator<Item = MessageId>,
-    report: &mut RemovalReport,
+    names: impl Iterator<Item = &MessageId>,
+    walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let scope = MemoryScope::new(chat.user.clone());
     for name in names {
-        let source = MemorySource::message(session(&chat.chat), name);
-        forget(store, &MemoryForget::source(scope.clone(), source), report).await?;
+        let source = MemorySource::message(session(&chat.chat), name.clone());
+        forget(store, &MemoryForget::source(scope.clone(), source), walk).await?;
     }
     Ok(())
 }
@@ -25,12 +27,12 @@ pub(super) async fn forget_message(
 pub(super) async fn forget_chat(
     store: &dyn Store,
     chat: &ChatRef,
-    report: &mut RemovalReport,
+    walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let scope = MemoryScope::new(chat.user.clone());
     let source = MemorySource::session(session(&chat.chat));
-    forget(store, &MemoryForget::source(scope.clone(), source), report).await?;
-    forget(store, &MemoryForget::Scope(scope.session(session(&chat.chat))), report).await
+    forget(store, &MemoryForget::source(scope.clone(), source), walk).await?;
+    forget(store, &MemoryForget::Scope(scope.session(session(&chat.chat))), walk).await
 }
 
 /// Returns the default session of a chat: the one with its name.
@@ -41,11 +43,72 @@ pub(super) fn session(chat: &ChatId) -> SessionId {
 async fn forget(
     store: &dyn Store,
     forget: &MemoryForget,
-    report: &mut RemovalReport,
+    walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let Some(records) = store.memories() else { return Ok(()) };
+    if walk.options.dry_run {
+        for record in matching_memories(records, forget).await? {
+            walk.report.memories += u64::from(walk.plan_memory(&record));
+        }
+        return Ok(());
+    }
     let forgotten = records.forget_memories(forget).await?;
-    report.memories += forgotten.removed;
-    report.found += forgotten.remaining;
+    walk.report.memories += forgotten.removed;
+    walk.report.found += forgotten.remaining;
     Ok(())
+}
+
+/// Returns the records that [`forget_memories`](MemoryRecordStore::forget_memories) would remove
+/// now, newest first within each scope.
+pub async fn matching_memories(
+    records: &dyn MemoryRecordStore,
+    forget: &MemoryForget,
+) -> Result<Vec<MemoryRecord>> {
+    let scope = forget.scope();
+    let scopes = match forget {
+        MemoryForget::Ids { .. } => vec![scope.clone()],
+        _ => stats_within(records, scope).await?.into_iter().map(|stats| stats.scope).collect(),
+    };
+    let mut found = Vec::new();
+    for scopes in scopes.chunks(limits::MAX_MEMORY_SCOPES) {
+        let mut list = MemoryList::new(scopes.to_vec(), limits::MAX_PAGE);
+        if let MemoryForget::Source { source, .. } = forget {
+            list.source = Some(source.clone());
+        }
+        let mut walk = PageWalk::new("list_memories", "memory");
+        loop {
+            let page = records.list_memories(&list).await?;
+            let next = walk.next(&page)?;
+            let taken = page.items.into_iter().map(|stored| stored.record);
+            found.extend(taken.filter(|record| forget.takes(record)));
+            match next {
+                Some(next) => list.after = Some(next),
+                None => break,
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the number of records of a user.
+pub(super) async fn count(records: &dyn MemoryRecordStore, user: &UserId) -> Result<u64> {
+    let all = stats_within(records, &MemoryScope::new(user.clone())).await?;
+    Ok(all.iter().map(MemoryStats::records).sum())
+}
+
+async fn stats_within(
+    records: &dyn MemoryRecordStore,
+    scope: &MemoryScope,
+) -> Result<Vec<MemoryStats>> {
+    let (mut within, mut after) = (Vec::new(), None);
+    let mut walk = PageWalk::new("memory_stats", "scope");
+    loop {
+        let page = records.memory_stats(&scope.user, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = walk.next(&page)?;
+        within.extend(page.items.into_iter().filter(|stats| scope.covers(&stats.scope)));
+        after = next;
+        if after.is_none() {
+            return Ok(within);
+        }
+    }
 }

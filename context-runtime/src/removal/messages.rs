@@ -3,15 +3,16 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use context_core::base::{BlobId, StreamId, limits};
+use context_core::base::{BlobId, limits};
 use context_core::history::{ShownMessage, StoredBoundary};
 use context_core::message::{NodeKind, PlacedNode};
-use context_core::store::{ChatPatch, Commit, HistoryStore, Target, TitleChange};
+use context_core::store::{ChatPatch, Commit, HistoryStore, StoredStream, Target, TitleChange};
 use context_core::{
     Chain, ChatRef, Encoded, Error, ErrorKind, Message, MessageId, Node, Result, Role, Store,
 };
 
 use super::texts::{Needles, blobs_in};
+use super::walk::RemovalWalk;
 use super::{
     Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalReport, copies, memories,
     reads, rounds,
@@ -72,34 +73,30 @@ pub async fn redact_messages(
     options: &RemovalOptions,
 ) -> Result<RemovalReport> {
     const OPERATION: &str = "redact_messages";
-    let mut report = RemovalReport::default();
+    let mut walk = RemovalWalk::new(options);
     let messages: BTreeSet<MessageId> = messages.iter().cloned().collect();
     let messages = with_branch_summaries(store.history(), chat, &messages).await?;
     let messages: Vec<MessageId> = messages.into_iter().collect();
-    let removed = RemovedContent::read(store, chat, &messages).await?;
+    let removed = RemovedContent::read(store, chat, &messages, &mut walk).await?;
     options.cancel.check(OPERATION)?;
     // Linked content is removed first: as long as the messages exist, a repeated call finds the
     // links.
-    let names = || removed.names.iter().cloned();
-    rounds::clear_linked(store, chat, &messages, options, &mut report).await?;
-    memories::forget_message(store, chat, names(), &mut report).await?;
-    remove_streams(store, chat, &removed, &mut report).await?;
-    remove_title(store, chat, &removed, options, &mut report).await?;
-    remove_blobs(store, chat, &removed, &mut report).await?;
+    rounds::clear_linked(store, chat, &messages, &mut walk).await?;
+    memories::forget_message(store, chat, removed.names.iter(), &mut walk).await?;
+    remove_streams(store, chat, &removed, &mut walk).await?;
+    remove_title(store, chat, &removed, &mut walk).await?;
+    remove_blobs(store, chat, &removed, &mut walk).await?;
     options.cancel.check(OPERATION)?;
-    let rewritten =
-        redact_history(store.history(), chat, &removed.nodes, redaction, options).await?;
-    report.messages += removed.nodes.len() as u64;
-    report.boundaries += rewritten;
-    // Removes what was captured or recorded in the meantime.
-    rounds::clear_linked(store, chat, &messages, options, &mut report).await?;
-    memories::forget_message(store, chat, names(), &mut report).await?;
-    if options.find_copies {
-        report.remaining.extend(copies::find(store, &chat.user, &removed.needles, options).await?);
+    redact_history(store.history(), chat, &removed.nodes, redaction, &mut walk).await?;
+    if !options.dry_run {
+        // Removes what was captured or recorded in the meantime.
+        rounds::clear_linked(store, chat, &messages, &mut walk).await?;
+        memories::forget_message(store, chat, removed.names.iter(), &mut walk).await?;
     }
-    report.remaining.sort();
-    report.remaining.dedup();
-    Ok(report)
+    if options.find_copies {
+        copies::find(store, chat, &removed.needles, &mut walk).await?;
+    }
+    Ok(walk.finish())
 }
 
 /// The content to remove, read before it is deleted.
@@ -116,7 +113,12 @@ struct RemovedContent {
 }
 
 impl RemovedContent {
-    async fn read(store: &dyn Store, chat: &ChatRef, messages: &[MessageId]) -> Result<Self> {
+    async fn read(
+        store: &dyn Store,
+        chat: &ChatRef,
+        messages: &[MessageId],
+        walk: &mut RemovalWalk<'_>,
+    ) -> Result<Self> {
         const OPERATION: &str = "redact_messages";
         let history = store.history();
         let mut removed = Self {
@@ -134,9 +136,9 @@ impl RemovedContent {
         }
         for node in removed.nodes.clone() {
             removed.add(&node);
-            for revision in history.revisions(chat, &node.id).await? {
-                removed.add(&revision.node);
-            }
+            let (revisions, bytes) = walk.count_message(history, chat, &node).await?;
+            revisions.iter().for_each(|revision| removed.add(&revision.node));
+            walk.plan("message", Some(&chat.chat), &node.id, Some(bytes));
         }
         if let Some(blobs) = store.blobs() {
             for id in removed.blobs.clone() {
@@ -215,20 +217,22 @@ async fn remove_streams(
     store: &dyn Store,
     chat: &ChatRef,
     removed: &RemovedContent,
-    report: &mut RemovalReport,
+    walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let Some(streams) = store.streams() else { return Ok(()) };
     let names: HashSet<&str> = removed.nodes.iter().map(|node| node.id.as_str()).collect();
-    let mut gone: Vec<StreamId> = Vec::new();
-    for id in reads::streams(streams, chat).await? {
-        let is_it = names.contains(id.as_str())
-            || removed.needles.are_in_chunks(&reads::chunks(streams, chat, &id).await?);
+    let mut gone = Vec::new();
+    for stream in reads::streams(streams, chat).await? {
+        let is_it = names.contains(stream.id.as_str())
+            || removed.needles.are_in_chunks(&reads::chunks(streams, chat, &stream.id).await?);
         if is_it {
-            gone.push(id);
+            gone.push(stream);
         }
     }
-    for id in gone {
-        report.streams += u64::from(streams.remove_stream(chat, &id).await?);
+    for StoredStream { id, bytes, .. } in gone {
+        let is_gone = walk.plan("stream", Some(&chat.chat), &id, Some(bytes))
+            || streams.remove_stream(chat, &id).await?;
+        walk.report.streams += u64::from(is_gone);
     }
     Ok(())
 }
@@ -237,14 +241,15 @@ async fn remove_title(
     store: &dyn Store,
     chat: &ChatRef,
     removed: &RemovedContent,
-    options: &RemovalOptions,
-    report: &mut RemovalReport,
+    walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let known = store.history().chat(chat).await?;
     if known.and_then(|known| known.title).is_some_and(|title| removed.has_title(&title)) {
-        let patch = ChatPatch { title: TitleChange::Remove, ..ChatPatch::default() };
-        store.history().update_chat(chat, &patch, options.now).await?;
-        report.titles += 1;
+        if !walk.plan("title", Some(&chat.chat), "", None) {
+            let patch = ChatPatch { title: TitleChange::Remove, ..ChatPatch::default() };
+            store.history().update_chat(chat, &patch, walk.options.now).await?;
+        }
+        walk.report.titles += 1;
     }
     Ok(())
 }
@@ -254,7 +259,7 @@ async fn remove_blobs(
     store: &dyn Store,
     chat: &ChatRef,
     removed: &RemovedContent,
-    report: &mut RemovalReport,
+    walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let Some(blobs) = store.blobs().filter(|_| !removed.blobs.is_empty()) else { return Ok(()) };
     let gone: HashSet<&MessageId> = removed.nodes.iter().map(|node| &node.id).collect();
@@ -271,23 +276,25 @@ async fn remove_blobs(
     for id in &removed.blobs {
         if shared.contains(id) {
             let (kind, reason) = (RemainingKind::Blob, RemainingReason::Shared);
-            report.remaining.push(Remaining::new(kind, Some(&chat.chat), id, reason));
+            walk.report.remaining.push(Remaining::new(kind, Some(&chat.chat), id, reason));
+        } else if walk.options.dry_run {
+            let bytes = blobs.blob(chat, id).await?.map(|blob| blob.bytes);
+            walk.report.blobs += u64::from(walk.plan("blob", Some(&chat.chat), id, bytes));
         } else {
-            report.blobs += blobs.remove_blob(chat, id).await?.references;
+            walk.report.blobs += blobs.remove_blob(chat, id).await?.references;
         }
     }
     Ok(())
 }
 
-/// Removes the content of stored messages, and the text of boundaries about them. Returns the
-/// number of rewritten boundaries.
+/// Removes the content of stored messages, and the text of boundaries about them.
 async fn redact_history(
     history: &dyn HistoryStore,
     chat: &ChatRef,
     nodes: &[Arc<Node>],
     redaction: Redaction,
-    options: &RemovalOptions,
-) -> Result<u64> {
+    walk: &mut RemovalWalk<'_>,
+) -> Result<()> {
     let ids: HashSet<&MessageId> = nodes.iter().map(|node| &node.id).collect();
     let mut rewritten = HashSet::new();
     let mut redactions: Vec<Arc<Node>> =
@@ -298,12 +305,18 @@ async fn redact_history(
         let boundaries: Vec<_> =
             boundaries.into_iter().filter(|node| !ids.contains(&node.id)).collect();
         rewritten.extend(boundaries.iter().map(|node| node.id.clone()));
+        for boundary in &boundaries {
+            walk.plan("boundary", Some(&chat.chat), &boundary.id, None);
+        }
         redactions.extend(boundaries);
-        if redactions.is_empty() {
-            return Ok(rewritten.len() as u64);
+        if redactions.is_empty() || walk.options.dry_run {
+            walk.report.boundaries += rewritten.len() as u64;
+            let planned = redactions.into_iter().map(|node| (node.id.clone(), node));
+            walk.planned.nodes.extend(planned);
+            return Ok(());
         }
         for some in redactions.chunks(limits::MAX_COMMIT_ITEMS) {
-            let mut commit = Commit::new(chat.clone(), Target::Stay, options.now);
+            let mut commit = Commit::new(chat.clone(), Target::Stay, walk.options.now);
             commit.redactions = some.to_vec();
             let _applied = history.commit(commit).await?;
         }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use context_core::base::{StreamId, limits};
 use context_core::message::PlacedNode;
-use context_core::store::{HistoryStore, PageWalk, StreamStore};
+use context_core::store::{Blob, BlobStore, HistoryStore, PageWalk, StoredStream, StreamStore};
 use context_core::{ChatRef, Result};
 
 /// Returns all messages of a chat, parents before their children.
@@ -25,16 +25,34 @@ pub(super) async fn messages(
 }
 
 /// Returns the streams of a chat.
-pub(super) async fn streams(streams: &dyn StreamStore, chat: &ChatRef) -> Result<Vec<StreamId>> {
-    let (mut ids, mut after) = (Vec::new(), None);
+pub(super) async fn streams(
+    streams: &dyn StreamStore,
+    chat: &ChatRef,
+) -> Result<Vec<StoredStream>> {
+    let (mut all, mut after) = (Vec::new(), None);
     let mut walk = PageWalk::new("streams", "stream");
     loop {
         let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
         let next = walk.next(&page)?;
-        ids.extend(page.items.into_iter().map(|stream| stream.id));
+        all.extend(page.items);
         after = next;
         if after.is_none() {
-            return Ok(ids);
+            return Ok(all);
+        }
+    }
+}
+
+/// Returns the blobs that a chat refers to.
+pub(super) async fn blobs(blobs: &dyn BlobStore, chat: &ChatRef) -> Result<Vec<Blob>> {
+    let (mut all, mut after) = (Vec::new(), None);
+    let mut walk = PageWalk::new("blobs", "blob");
+    loop {
+        let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = walk.next(&page)?;
+        all.extend(page.items);
+        after = next;
+        if after.is_none() {
+            return Ok(all);
         }
     }
 }

@@ -19,7 +19,8 @@ use context_core::{
 };
 
 use super::memories::session;
-use super::{Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalReport};
+use super::walk::RemovalWalk;
+use super::{Remaining, RemainingKind, RemainingReason, RemovalOptions};
 
 const OPERATION: &str = "redact_round";
 
@@ -31,8 +32,7 @@ pub(super) async fn clear_linked(
     store: &dyn Store,
     chat: &ChatRef,
     messages: &[MessageId],
-    options: &RemovalOptions,
-    report: &mut RemovalReport,
+    walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let Some(trajectories) = store.trajectories() else { return Ok(()) };
     let wanted: BTreeSet<&MessageId> = messages.iter().collect();
@@ -40,8 +40,8 @@ pub(super) async fn clear_linked(
         node.messages.iter().any(|link| link.chat == chat.chat && wanted.contains(&link.message))
     };
     for round in linked_rounds(trajectories, chat, messages).await? {
-        options.cancel.check(OPERATION)?;
-        clear(trajectories, &round, linked, options.now, report).await?;
+        walk.options.cancel.check(OPERATION)?;
+        clear(trajectories, &round, linked, walk).await?;
     }
     Ok(())
 }
@@ -86,15 +86,14 @@ pub(super) async fn remove_of_chat(
     store: &dyn Store,
     chat: &ChatRef,
     linked: BTreeSet<RoundRef>,
-    options: &RemovalOptions,
-    report: &mut RemovalReport,
+    walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let Some(trajectories) = store.trajectories() else { return Ok(()) };
     let mut sessions: BTreeSet<SessionId> =
         linked.into_iter().map(|round| round.agent.session).collect();
     sessions.insert(session(&chat.chat));
     for name in sessions {
-        options.cancel.check(OPERATION)?;
+        walk.options.cancel.check(OPERATION)?;
         let query = RoundQuery::of_user(chat.user.clone()).session(name.clone());
         let mut rounds: BTreeMap<RoundRef, RoundOwner> = BTreeMap::new();
         for head in heads(trajectories, query).await? {
@@ -106,20 +105,22 @@ pub(super) async fn remove_of_chat(
             continue;
         }
         if rounds.values().all(|belonging| *belonging == RoundOwner::Own) {
+            if walk.options.dry_run {
+                for round in rounds.keys() {
+                    walk.report.rounds += u64::from(walk.plan("round", None, round, None));
+                }
+                continue;
+            }
             let prune = RoundPrune::of_user(chat.user.clone()).session(name);
-            report.rounds += trajectories.prune_rounds(&prune).await?.rounds;
+            walk.report.rounds += trajectories.prune_rounds(&prune).await?.rounds;
             continue;
         }
         for (round, belonging) in rounds {
             let linked =
                 |node: &TrajectoryNode| node.messages.iter().any(|link| link.chat == chat.chat);
             match belonging {
-                RoundOwner::Own => {
-                    clear(trajectories, &round, |_| true, options.now, report).await?
-                }
-                RoundOwner::Shared => {
-                    clear(trajectories, &round, linked, options.now, report).await?
-                }
+                RoundOwner::Own => clear(trajectories, &round, |_| true, walk).await?,
+                RoundOwner::Shared => clear(trajectories, &round, linked, walk).await?,
                 RoundOwner::Other => {}
             }
         }
@@ -189,14 +190,20 @@ async fn clear(
     trajectories: &dyn TrajectoryStore,
     round: &RoundRef,
     meant: impl Fn(&TrajectoryNode) -> bool,
-    now: Timestamp,
-    report: &mut RemovalReport,
+    walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let (mut cleared, mut refused) = (0, 0);
     while let Some(record) = load(trajectories, round).await? {
-        let next = record.nodes.iter().find(|node| meant(node) && node.redacted() != ***node);
-        let Some(node) = next.map(Arc::clone) else { break };
-        if replace(trajectories, record, &node, now).await? {
+        let mut wanted =
+            record.nodes.iter().filter(|node| meant(node) && node.redacted() != ***node);
+        if walk.options.dry_run {
+            for node in wanted {
+                cleared += u64::from(walk.plan("node", None, node_name(node, round), None));
+            }
+            break;
+        }
+        let Some(node) = wanted.next().map(Arc::clone) else { break };
+        if replace(trajectories, record, &node, walk.options.now).await? {
             cleared += 1;
         } else {
             refused += 1;
@@ -205,15 +212,20 @@ async fn clear(
             return Err(contended());
         }
     }
-    report.nodes += cleared;
+    walk.report.nodes += cleared;
     if cleared > 0
         && let Some(record) = load(trajectories, round).await?
         && record.head.state == RoundState::Open
     {
         let left = Remaining::new(RemainingKind::Round, None, round, RemainingReason::Open);
-        report.remaining.push(left);
+        walk.report.remaining.push(left);
     }
     Ok(())
+}
+
+/// Returns the name of a node among all nodes of a user.
+pub(super) fn node_name(node: &TrajectoryNode, round: &RoundRef) -> String {
+    format!("{} in {round}", node.id)
 }
 
 fn contended() -> Error {

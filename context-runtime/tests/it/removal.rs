@@ -32,22 +32,26 @@ use crate::erasure;
 const WORD: &str = "quinquereme";
 const SENTENCE: &str = "My pass phrase for the old harbour account is quinquereme, do not lose it";
 
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     Timestamp::from_micros(1_800_000_000_000_000)
 }
 
-fn options() -> RemovalOptions {
+pub(crate) fn options() -> RemovalOptions {
     RemovalOptions::at(now())
 }
 
 /// A chat with the sentence, and everything derived from it.
-struct PlantedChat<'a> {
+pub(crate) struct PlantedChat<'a> {
     store: &'a Arc<dyn Store>,
-    chat: ChatRef,
+    pub(crate) chat: ChatRef,
 }
 
 impl<'a> PlantedChat<'a> {
-    async fn new(store: &'a Arc<dyn Store>, user: &UserId, chat: &str) -> PlantedChat<'a> {
+    pub(crate) async fn new(
+        store: &'a Arc<dyn Store>,
+        user: &UserId,
+        chat: &str,
+    ) -> PlantedChat<'a> {
         let planted = Self { store, chat: ChatRef::new(user.clone(), chat) };
         planted.say().await;
         planted.compact().await;
@@ -146,7 +150,7 @@ impl<'a> PlantedChat<'a> {
         memory.flush(&CancelSignal::never()).await.unwrap();
     }
 
-    fn messages(&self) -> Vec<MessageId> {
+    pub(crate) fn messages(&self) -> Vec<MessageId> {
         let all: &[&str] =
             if self.store.blobs().is_some() { &["said", "result"] } else { &["said"] };
         all.iter().map(|id| MessageId::from(*id)).collect()
