@@ -54,7 +54,7 @@ use std::fmt;
 use context_core::{CancelSignal, ChatId, Timestamp};
 use serde::Serialize;
 
-pub use self::chat::delete_chat;
+pub use self::chat::{delete_chat, plan_deletion};
 pub use self::memories::matching_memories;
 pub(crate) use self::messages::REDACTED;
 pub use self::messages::{Redaction, redact_messages};
@@ -172,9 +172,12 @@ impl fmt::Display for RemovalItem {
 }
 
 fn named(f: &mut fmt::Formatter<'_>, kind: &str, id: &str, chat: Option<&ChatId>) -> fmt::Result {
-    f.write_str(kind)?;
-    if !id.is_empty() {
-        write!(f, " {id}")?;
+    // The name of a round begins with its kind.
+    let is_round = id.strip_prefix(kind).is_some_and(|rest| rest.starts_with(' '));
+    match (id, is_round) {
+        ("", _) => f.write_str(kind)?,
+        (_, true) => f.write_str(id)?,
+        (_, false) => write!(f, "{kind} {id}")?,
     }
     chat.map_or(Ok(()), |chat| write!(f, " of chat {chat}"))
 }
@@ -187,7 +190,12 @@ impl RemovalReport {
 
     /// Returns the number of removed items by kind, without kinds that have none.
     pub fn removed(&self) -> impl Iterator<Item = (u64, &'static str)> {
-        let counts = [
+        self.counts().into_iter().filter(|(count, _)| *count > 0)
+    }
+
+    /// Returns the number of removed items of each kind.
+    pub fn counts(&self) -> [(u64, &'static str); 13] {
+        [
             (self.chats, "chat"),
             (self.branches, "branch"),
             (self.checkpoints, "checkpoint"),
@@ -201,8 +209,7 @@ impl RemovalReport {
             (self.fragments, "fragment"),
             (self.blobs, "blob"),
             (self.streams, "stream"),
-        ];
-        counts.into_iter().filter(|(count, _)| *count > 0)
+        ]
     }
 }
 

@@ -23,8 +23,33 @@ pub async fn delete_chat(
     idle_since: Option<Timestamp>,
     options: &RemovalOptions,
 ) -> Result<RemovalReport> {
+    delete(store, chat, idle_since, &mut RemovalWalk::new(options)).await
+}
+
+/// Plans the deletion of several chats, one after the other, as [`delete_chat`] does it with
+/// [`dry_run`](RemovalOptions::dry_run): a copy that goes with an earlier chat does not remain.
+pub async fn plan_deletion(
+    store: &dyn Store,
+    chats: &[ChatRef],
+    options: &RemovalOptions,
+) -> Result<Vec<RemovalReport>> {
+    let options = options.clone().dry_run(true);
+    let mut walk = RemovalWalk::new(&options);
+    let mut plans = Vec::with_capacity(chats.len());
+    for chat in chats {
+        plans.push(delete(store, chat, None, &mut walk).await?);
+    }
+    Ok(plans)
+}
+
+async fn delete(
+    store: &dyn Store,
+    chat: &ChatRef,
+    idle_since: Option<Timestamp>,
+    walk: &mut RemovalWalk<'_>,
+) -> Result<RemovalReport> {
     const OPERATION: &str = "delete_chat";
-    let mut walk = RemovalWalk::new(options);
+    let options = walk.options;
     let mut needles = Needles::default();
     let found = store.history().chat(chat).await?;
     let linked = match &found {
@@ -32,7 +57,7 @@ pub async fn delete_chat(
             if idle_since.is_some_and(|idle| found.updated_at > idle) {
                 return Ok(RemovalReport::default());
             }
-            let ids = count_contents(store, chat, &mut needles, &mut walk).await?;
+            let ids = count_contents(store, chat, &mut needles, walk).await?;
             linked_rounds(store, chat, &ids).await?
         }
         None => match store.trajectories() {
@@ -52,10 +77,10 @@ pub async fn delete_chat(
             return Ok(RemovalReport::default());
         }
     }
-    rounds::remove_of_chat(store, chat, linked, &mut walk).await?;
-    memories::forget_chat(store, chat, &mut walk).await?;
+    rounds::remove_of_chat(store, chat, linked, walk).await?;
+    memories::forget_chat(store, chat, walk).await?;
     if options.find_copies {
-        copies::find(store, chat, &needles, &mut walk).await?;
+        copies::find(store, chat, &needles, walk).await?;
     }
     Ok(walk.finish())
 }

@@ -95,9 +95,11 @@ impl<'a> RemovalWalk<'a> {
         Ok((revisions, bytes as u64))
     }
 
-    pub(super) fn finish(mut self) -> RemovalReport {
-        self.report.remaining.sort();
-        self.report.remaining.dedup();
-        self.report
+    /// Returns the report, and begins another one. What is planned stays planned.
+    pub(super) fn finish(&mut self) -> RemovalReport {
+        let mut report = std::mem::take(&mut self.report);
+        report.remaining.sort();
+        report.remaining.dedup();
+        report
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_runtime::memory::MemoryScope;
 use context_runtime::removal::{
     Redaction, RemovalOptions, RemovalReport, delete_branch, delete_chat, delete_checkpoint,
-    erase_user, redact_messages,
+    erase_user, plan_deletion, redact_messages,
 };
 use context_runtime::store::{
     ChatQuery, MemoryList, MemoryRecord, MemorySource, MemoryWrite, NewBlob, NodeKind, RoundQuery,
@@ -219,6 +219,7 @@ fn change() -> impl Strategy<Value = Change> {
 enum Target {
     Messages(u8, Vec<u8>, bool),
     Chat(u8),
+    Chats,
     Branch(u8, u8),
     Checkpoint(u8, u8),
     Old,
@@ -233,6 +234,7 @@ fn target() -> impl Strategy<Value = Target> {
         1 => (n(), n()).prop_map(|(chat, n)| Target::Branch(chat, n)),
         1 => (n(), n()).prop_map(|(chat, n)| Target::Checkpoint(chat, n)),
         1 => Just(Target::Old),
+        1 => Just(Target::Chats),
     ]
 }
 
@@ -368,6 +370,14 @@ impl World {
                     delete_chat(store, &chat, None, &options).await
                 })
                 .await;
+            }
+            Target::Chats => {
+                let chats = [self.chat(0), self.chat(1)];
+                let mut plans = plan_deletion(store, &chats, &options()).await.unwrap();
+                for (chat, plan) in chats.iter().zip(&mut plans) {
+                    plan.items.clear();
+                    assert_eq!(delete_chat(store, chat, None, &options()).await.unwrap(), *plan);
+                }
             }
             Target::Branch(chat, n) => {
                 let chat = self.chat(*chat);
