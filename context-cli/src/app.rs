@@ -249,6 +249,15 @@ impl App {
         Ok(store)
     }
 
+    /// Returns the file of the store, if it has one.
+    pub(crate) fn store_file(&self) -> Option<&str> {
+        match &self.location {
+            StoreLocation::Url(url) => file_of(url),
+            #[cfg(test)]
+            StoreLocation::Open(_) => None,
+        }
+    }
+
     /// Returns the stores that were opened so far.
     pub(crate) fn opened(&self) -> Arc<OpenStores> {
         Arc::clone(&self.opened)
@@ -271,11 +280,11 @@ impl App {
         if self.out.is_json() || !stdin.is_terminal() || !stderr.is_terminal() {
             return Err(Failure::Unconfirmed { question: question.to_owned() });
         }
-        if says_yes(&mut stdin.lock(), &mut stderr, question) {
-            Ok(())
-        } else {
-            Err(Failure::Declined)
-        }
+        // A command that waits for an answer has no step to end: Ctrl-C ends it at once.
+        let asks = self.opened.asks.swap(false, Ordering::SeqCst);
+        let confirmed = says_yes(&mut stdin.lock(), &mut stderr, question);
+        self.opened.asks.store(asks, Ordering::SeqCst);
+        if confirmed { Ok(()) } else { Err(Failure::Declined) }
     }
 
     /// Runs work that cannot be asked to stop, until it is done or Ctrl-C is pressed. Dropping such

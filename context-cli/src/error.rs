@@ -85,7 +85,7 @@ pub(crate) enum Failure {
     #[error("this needs a confirmation: {question}")]
     Unconfirmed { question: String },
     /// The user declined.
-    #[error("nothing was done")]
+    #[error("nothing was changed")]
     Declined,
     /// The file already exists.
     #[error("{file} exists")]
@@ -373,7 +373,9 @@ impl Failure {
             Self::ActiveBranch { .. } => {
                 Some("switch to another branch first: `context branches CHAT --switch NAME`")
             }
-            Self::Unconfirmed { .. } => Some("give --yes to confirm without a question"),
+            Self::Unconfirmed { .. } => Some(
+                "nothing was changed · give --yes to confirm without a question; --dry-run lists what would go",
+            ),
             Self::Exists { .. } => {
                 Some("nothing was changed; choose another name, or replace it with --force")
             }

@@ -7,6 +7,7 @@ mod drawing;
 mod hostile;
 mod keeping;
 mod remembering;
+mod removing;
 mod run_pages;
 mod searching;
 mod spilling;

@@ -50,7 +50,7 @@ impl Scene {
         let _ = run_command(&["rewind", "trip", "m3"])?;
         let _ = run_command(&["fork", "bill", "other"])
             .or_else(|_| run_command(&["rewind", "bill", "m2"]))?;
-        let _ = run_command(&["redact", "bill", "m1"])?;
+        let _ = run_command(&["redact", "bill", "m1", "--yes"])?;
         let _ = run_command(&[
             "compact",
             "bill",

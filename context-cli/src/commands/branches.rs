@@ -2,11 +2,13 @@
 
 mod ref_log;
 
-use context_runtime::{BranchName, Error};
+use context_runtime::removal::{RemovalOptions, RemovalReport, delete_branch};
+use context_runtime::{BranchName, Error, Store};
 use serde::Serialize;
 
+use super::removal_report::{RemovalArgs, along, confirm, end, item, not_reached, totals};
 use super::workspace::WorkspaceArgs;
-use super::{engine, existing_chat, moved_both};
+use super::{existing_chat, moved_both};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
@@ -19,11 +21,13 @@ Examples:
   context branches support-7                 list them; the star marks the active one
   context branches support-7 --switch main
   context branches support-7 --rename main-v2 cheaper
-  context branches support-7 --delete cheaper
+  context branches support-7 --delete cheaper            asks if messages go with it
+  context branches support-7 --delete cheaper --dry-run
   context branches support-7 --log           what became of branches and checkpoints
 
 With --workspace, --switch also brings back the files of that branch, if there is a snapshot of them.
-Deleting a branch also deletes the messages that no other branch and no checkpoint reaches. The
+Deleting a branch also deletes the messages that no other branch and no checkpoint reaches, but not
+the rounds, memories, blobs and streams of these messages: `context redact` removes those. The
 active branch cannot be deleted. The log has the newest 1,024 changes, and how to bring back what
 was deleted, if its newest message is still stored.")]
 pub(crate) struct Args {
@@ -41,6 +45,12 @@ pub(crate) struct Args {
     /// Show the changes of branches and checkpoints, oldest first
     #[arg(long, group = "change")]
     log: bool,
+    /// Only show what --delete would remove
+    #[arg(long, requires = "delete")]
+    dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     workspace: WorkspaceArgs,
 }
@@ -78,6 +88,9 @@ struct DeletedRecord<'a> {
     branch: &'a str,
     /// The number of messages deleted with the branch because no other branch reaches them.
     messages: u64,
+    /// `would_go` or `removed`.
+    status: &'static str,
+    removed: &'a RemovalReport,
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
@@ -90,7 +103,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
             moved_both(&mut app.out, chat, &result, &args.workspace)
         }
         (_, Some([from, to]), _) => rename(app, chat, from, to).await,
-        (_, _, Some(branch)) => delete(app, chat, &branch).await,
+        (_, _, Some(branch)) => {
+            let removal = RemovalArgs { dry_run: args.dry_run, yes: args.yes };
+            delete(app, chat, &branch, &removal).await
+        }
         _ if args.log => ref_log::list(app, chat).await,
         _ => list(app, chat).await,
     }
@@ -144,24 +160,63 @@ async fn rename(app: &mut App, chat: &str, from: &str, to: &str) -> Result<Outco
     Ok(Outcome::Success)
 }
 
-async fn delete(app: &mut App, chat: &str, branch: &str) -> Result<Outcome, Failure> {
-    let store = app.store_to_write().await?;
-    existing_chat(store.history(), &app.chat(chat)).await?;
+async fn delete(
+    app: &mut App,
+    chat: &str,
+    branch: &str,
+    removal: &RemovalArgs,
+) -> Result<Outcome, Failure> {
+    let store = app.store_unless(removal.dry_run).await?;
+    let place = app.chat(chat);
+    existing_chat(store.history(), &place).await?;
     let name = BranchName::from(branch);
-    let branches = store.history().branches(&app.chat(chat)).await?;
+    let branches = store.history().branches(&place).await?;
     let found = branches.iter().find(|found| found.name == name);
     if found.ok_or_else(|| Error::not_found("delete_branch", "branch", &name))?.active {
         return Err(Failure::ActiveBranch { branch: branch.to_owned() });
     }
-    let messages = engine(app, store, chat).await?.delete_branch(&name).await?;
-    if app.out.is_json() {
-        app.out.record(&DeletedRecord { v: 1, chat, branch, messages })?;
-    } else {
-        let gone = match messages {
-            0 => "no messages were deleted".to_owned(),
-            n => format!("{} went with it", count(n as usize, "message")),
-        };
-        app.out.line(format_args!("{}: deleted {}; {gone}", clean(chat), clean(branch)))?;
+    let options = RemovalOptions::at(app.now());
+    if removal.asks() {
+        let plan = delete_branch(&*store, &place, &name, &options.clone().dry_run(true)).await?;
+        // A branch without messages of its own comes back with `context fork --at`.
+        if plan.messages > 0 {
+            confirm(app, &totals([&plan]), OF_MESSAGES)?;
+        }
     }
+    let options = options.dry_run(removal.dry_run);
+    let report = delete_branch(&*store, &place, &name, &options).await?;
+    if app.out.is_json() {
+        let (messages, status) = (report.messages, removal.status());
+        app.out.record(&DeletedRecord {
+            v: 1,
+            chat,
+            branch,
+            messages,
+            status,
+            removed: &report,
+        })?;
+        return Ok(Outcome::Success);
+    }
+    show_references(app, removal, &*store, &report, &format!("branch {branch} of chat {chat}"))
+}
+
+/// What stays of messages that nothing reaches any more, for a question.
+pub(super) const OF_MESSAGES: &str = ", nor rounds, memories, blobs and streams of the messages";
+
+/// Reports a deleted branch or checkpoint.
+pub(super) fn show_references(
+    app: &mut App,
+    removal: &RemovalArgs,
+    store: &dyn Store,
+    report: &RemovalReport,
+    name: &str,
+) -> Result<Outcome, Failure> {
+    item(app, removal.status(), name, None)?;
+    along(app, report, &["branch", "checkpoint"])?;
+    let not_reached = match report.messages {
+        0 => Vec::new(),
+        _ => not_reached(store, &["rounds, memories, blobs and streams of the messages"]),
+    };
+    end(app, removal, &totals([report]), &not_reached)?;
     Ok(Outcome::Success)
 }

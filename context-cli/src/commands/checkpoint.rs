@@ -1,9 +1,14 @@
 //! `checkpoint`: sets, lists and deletes named pointers to messages.
 
+use std::sync::Arc;
+
+use context_runtime::removal::{RemovalOptions, RemovalReport, delete_checkpoint};
 use context_runtime::workspace::Snapshot;
-use context_runtime::{CheckpointName, Error, store::Checkpoint};
+use context_runtime::{ChatRef, CheckpointName, Error, Store, store::Checkpoint};
 use serde::Serialize;
 
+use super::branches::{OF_MESSAGES, show_references};
+use super::removal_report::{RemovalArgs, confirm, totals};
 use super::workspace::{WorkspaceArgs, left_out, short};
 use super::{existing_chat, find_message};
 use crate::app::{App, Outcome};
@@ -19,7 +24,10 @@ Examples:
   context checkpoint support-7 before-payment        at the newest message of the active branch
   context checkpoint support-7 before-payment --at m4
   context checkpoint support-7 before-payment --workspace .   with a snapshot of the files
-  context checkpoint support-7 before-payment --delete")]
+  context checkpoint support-7 before-payment --delete
+  context checkpoint support-7 before-payment --delete --dry-run
+
+--delete asks if messages go that nothing else reaches, or a snapshot of the files.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -31,6 +39,12 @@ pub(crate) struct Args {
     /// Delete the checkpoint
     #[arg(long, requires = "name", conflicts_with = "at")]
     delete: bool,
+    /// Only show what --delete would remove
+    #[arg(long, requires = "delete")]
+    dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     workspace: WorkspaceArgs,
 }
@@ -42,15 +56,17 @@ struct CheckpointRecord<'a> {
     checkpoint: &'a str,
     message: Option<&'a str>,
     created_at: Option<String>,
-    /// `there`, `set` or `deleted`.
+    /// `there`, `set`, `would_go` or `deleted`.
     status: &'static str,
     /// The id of the snapshot of the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removed: Option<&'a RemovalReport>,
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
-    let store = app.store_unless(args.name.is_none()).await?;
+    let store = app.store_unless(args.name.is_none() || args.dry_run).await?;
     let chat = app.chat(&args.chat);
     let Some(name) = args.name.map(CheckpointName::from) else {
         existing_chat(store.history(), &chat).await?;
@@ -60,24 +76,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         return Ok(Outcome::Success);
     };
     if args.delete {
-        let mut engine = args.workspace.engine(app, store, &args.chat).await?;
-        if !engine.delete_checkpoint(&name).await? {
-            return Err(Error::not_found("delete_checkpoint", "checkpoint", &name).into());
-        }
-        if app.out.is_json() {
-            let checkpoint = name.as_str();
-            app.out.record(&CheckpointRecord {
-                v: 1,
-                checkpoint,
-                message: None,
-                created_at: None,
-                status: "deleted",
-                snapshot: None,
-            })?;
-        } else {
-            app.out.line(format_args!("deleted {}", clean(name.as_str())))?;
-        }
-        return Ok(Outcome::Success);
+        let removal = RemovalArgs { dry_run: args.dry_run, yes: args.yes };
+        return delete(app, store, &chat, &name, &removal, &args.workspace).await;
     }
     let (checkpoint, snapshot) = match &args.at {
         Some(text) => {
@@ -95,6 +95,45 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
+async fn delete(
+    app: &mut App,
+    store: Arc<dyn Store>,
+    chat: &ChatRef,
+    name: &CheckpointName,
+    removal: &RemovalArgs,
+    workspace: &WorkspaceArgs,
+) -> Result<Outcome, Failure> {
+    existing_chat(store.history(), chat).await?;
+    let dry = RemovalOptions::at(app.now()).dry_run(true);
+    let mut report = delete_checkpoint(&*store, chat, name, &dry).await?;
+    // A checkpoint alone is set again with `--at`.
+    if removal.asks() && (report.messages > 0 || workspace.is_named()) {
+        let files = if workspace.is_named() { " and its snapshot of the files" } else { "" };
+        confirm(app, &format!("{}{files}", totals([&report])), OF_MESSAGES)?;
+    }
+    if !removal.dry_run {
+        let mut engine = workspace.engine(app, Arc::clone(&store), chat.chat.as_str()).await?;
+        if !engine.delete_checkpoint(name).await? {
+            return Err(Error::not_found("delete_checkpoint", "checkpoint", name).into());
+        }
+        report.items.clear();
+    }
+    if app.out.is_json() {
+        app.out.record(&CheckpointRecord {
+            v: 1,
+            checkpoint: name.as_str(),
+            message: None,
+            created_at: None,
+            status: if removal.dry_run { "would_go" } else { "deleted" },
+            snapshot: None,
+            removed: Some(&report),
+        })?;
+        return Ok(Outcome::Success);
+    }
+    let text = format!("checkpoint {name} of chat {}", chat.chat);
+    show_references(app, removal, &*store, &report, &text)
+}
+
 fn write(
     app: &mut App,
     checkpoint: &Checkpoint,
@@ -110,6 +149,7 @@ fn write(
             created_at: Some(time(checkpoint.created_at)),
             status,
             snapshot: snapshot.map(|snapshot| snapshot.id.as_str()),
+            removed: None,
         });
     }
     let name = app.out.paint(Style::Bold, clean(name)).to_string();

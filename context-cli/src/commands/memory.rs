@@ -136,7 +136,7 @@ fn exactly(scope: &MemoryScope) -> ScopeLevel {
 }
 
 /// Returns the statistics of this scope and of all scopes within it.
-pub(super) async fn stats_within(
+async fn stats_within(
     records: &dyn MemoryRecordStore,
     scope: &MemoryScope,
 ) -> Result<Vec<MemoryStats>, Failure> {

@@ -4,28 +4,33 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use context_runtime::removal::{RemovalOptions, RemovalReport};
 use context_runtime::{Removal, RemovalReason, Retention};
 use serde::Serialize;
 
+use super::removal_report::{RemovalArgs, along, confirm, counted, end, not_reached, totals};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
-use crate::text::{clean, count, parse_duration, short_time, time};
+use crate::text::{clean, parse_duration, short_time, time};
 
 /// Remove old or surplus chats and branches, and old blobs and streams.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
   context retain --older-than 90d --dry-run  show what would be removed, and why
-  context retain --keep 500 --max-bytes 10GB
+  context retain --keep 500 --max-bytes 10GB   asks first
   context retain --branches-older-than 30d
-  context retain --blobs-older-than 30d --streams-older-than 1d
+  context retain --blobs-older-than 30d --streams-older-than 1d --yes
 
 Times are written such as 36h, 90d or 2w, sizes such as 500MB or 10GiB. The chat that was written to
 last always stays, and so do branches in use: the active branch of a chat that stays, a branch with a
 checkpoint, and a branch that is written to in the meantime. Only chats of the user (--user) are
-removed.")]
+removed, with the rounds and memories that came from them.
+
+Not reached: copies in what stays (`context delete --dry-run` searches for them), backups, exports,
+logs, and snapshots of a workspace.")]
 #[command(group = clap::ArgGroup::new("rule").required(true).multiple(true))]
 pub(crate) struct Args {
     /// Remove chats that were not written to for longer than this
@@ -46,9 +51,8 @@ pub(crate) struct Args {
     /// In the other chats, remove streams that ended longer ago, and abandoned ones
     #[arg(long, value_name = "TIME", group = "rule")]
     streams_older_than: Option<ArgValue<Duration>>,
-    /// Only show what would be removed
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    removal: RemovalArgs,
 }
 
 /// A value with its text on the command line.
@@ -98,10 +102,8 @@ struct RetainRecord<'a> {
     reason: RemovalReason,
     /// `would_go`, `removed`, or `kept` because it was written to meanwhile.
     status: &'static str,
-}
-
-fn number(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
+    /// Everything that goes with it.
+    removed: &'a RemovalReport,
 }
 
 fn is_none(n: &u64) -> bool {
@@ -109,7 +111,7 @@ fn is_none(n: &u64) -> bool {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
-    let store = app.store_unless(args.dry_run).await?;
+    let store = app.store_unless(args.removal.dry_run).await?;
     let mut policy = Retention::default();
     policy.idle_chats = args.older_than.as_ref().map(|given| given.value);
     policy.max_chats = args.keep;
@@ -118,42 +120,45 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     policy.idle_blobs = args.blobs_older_than.as_ref().map(|given| given.value);
     policy.idle_streams = args.streams_older_than.as_ref().map(|given| given.value);
     let interrupt = app.interrupt();
+    // Copies are not searched for: that would read all data once per chat.
+    let options = RemovalOptions::at(app.now()).find_copies(false).cancel(interrupt.clone());
     let looking = Progress::spinner(&app.out, "looking");
     let removals = policy.plan(&*store, &app.user, app.now(), &interrupt).await?;
+    let mut plans = Vec::new();
+    if args.removal.asks() {
+        let dry = options.clone().dry_run(true);
+        for removal in &removals {
+            interrupt.check("retain")?;
+            plans.push(removal.run_with(&*store, &dry).await?);
+        }
+    }
     looking.done();
-    if !args.dry_run {
+    if !plans.is_empty() {
+        confirm(app, &totals(&plans), "")?;
+    }
+    if !args.removal.dry_run {
         app.out.outlive_reader();
     }
-    let (mut chats, mut branches, mut blobs, mut streams) = (0, 0, 0, 0);
+    let options = options.dry_run(args.removal.dry_run);
+    let mut reports = Vec::with_capacity(removals.len());
     let working = Progress::bar(&app.out, removals.len(), "removing");
     for removal in &removals {
-        let status = if args.dry_run {
-            "would_go"
-        } else {
-            interrupt.check("retain")?;
-            let gone = removal.run(&*store, app.now()).await?;
-            working.advance(1);
-            if gone { "removed" } else { "kept" }
+        interrupt.check("retain")?;
+        let report = removal.run_with(&*store, &options).await?;
+        working.advance(1);
+        let status = match report.removed().next() {
+            Some(_) => args.removal.status(),
+            None => "kept",
         };
-        if status != "kept" {
-            blobs += number(removal.blobs);
-            streams += number(removal.streams);
-            branches += usize::from(removal.branch.is_some());
-            chats += usize::from(removal.branch.is_none() && removal.blobs + removal.streams == 0);
-        }
-        working.pausing(|| write(app, &args, removal, status))?;
+        working.pausing(|| write(app, &args, removal, &report, status))?;
+        reports.push(report);
     }
     working.done();
     if !app.out.is_json() {
-        let mut what = format!("{}, {}", count(chats, "chat"), count(branches, "branch"));
-        for (n, name) in [(blobs, "blob"), (streams, "stream")].into_iter().filter(|(n, _)| *n > 0)
-        {
-            what = format!("{what}, {}", count(n, name));
-        }
-        let head = if args.dry_run { "would go" } else { "removed" };
-        let head = app.out.paint(Style::Bold, head).to_string();
-        let tail = if args.dry_run { "; nothing was changed" } else { "" };
-        app.out.line(format_args!("{head}: {what}{tail}"))?;
+        let others = ["copies in what stays", "snapshots of a workspace"];
+        let not_reached =
+            if reports.is_empty() { Vec::new() } else { not_reached(&*store, &others) };
+        end(app, &args.removal, &totals(&reports), &not_reached)?;
     }
     Ok(Outcome::Success)
 }
@@ -162,6 +167,7 @@ fn write(
     app: &mut App,
     args: &Args,
     removal: &Removal,
+    report: &RemovalReport,
     status: &'static str,
 ) -> Result<(), Failure> {
     let chat = removal.chat.chat.as_str();
@@ -176,17 +182,18 @@ fn write(
             last_used: time(removal.last_used),
             reason: removal.reason,
             status,
+            removed: report,
         });
     }
     let what = match branch {
         None if removal.blobs > 0 => {
-            format!("{} of {}", count(number(removal.blobs), "blob"), clean(chat))
+            format!("{} of chat {}", counted(removal.blobs, "blob"), clean(chat))
         }
         None if removal.streams > 0 => {
-            format!("{} of {}", count(number(removal.streams), "stream"), clean(chat))
+            format!("{} of chat {}", counted(removal.streams, "stream"), clean(chat))
         }
         None => format!("chat {}", clean(chat)),
-        Some(branch) => format!("branch {} of {}", clean(branch), clean(chat)),
+        Some(branch) => format!("branch {} of chat {}", clean(branch), clean(chat)),
     };
     let head = status.replace('_', " ");
     let last = app.out.paint(Style::Dim, short_time(removal.last_used)).to_string();
@@ -194,7 +201,13 @@ fn write(
         "kept" => "it was written to meanwhile".to_owned(),
         _ => reason(args, removal),
     };
-    app.out.line(format_args!("{head:9} {what}, last used {last}: {why}"))
+    app.out.line(format_args!("{head:9} {what}, last used {last}: {why}"))?;
+    let named: &[&str] = match removal {
+        Removal { branch: None, blobs: 0, streams: 0, .. } => &["chat"],
+        Removal { branch: Some(_), .. } => &["branch"],
+        _ => &["blob", "stream"],
+    };
+    along(app, report, named)
 }
 
 /// Describes why something is removed, in terms of the command line.

@@ -15,6 +15,7 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::output_args::OutputArgs;
+use super::removal_report::{RemovalArgs, confirm, counted, end, not_reached};
 use super::{all_chats, existing_chat};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -71,7 +72,8 @@ the record, as `text`, or as `base64` if they are not text.")]
     #[command(after_help = "\
 Examples:
   context spill prune --dry-run              show what would be removed
-  context spill prune --chat support-7 --older-than 1w
+  context spill prune --chat support-7 --older-than 1w   asks first
+  context spill prune --older-than 30d --yes
 
 A blob is used when its chat stores it or a program reads it. A message that refers to a removed blob
 is not changed; a model that asks for the blob is told that it is gone. The bytes are removed with the
@@ -83,9 +85,8 @@ last chat that refers to them.")]
         /// Remove blobs that were not used for longer than this
         #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_duration)]
         older_than: Duration,
-        /// Only show what would be removed
-        #[arg(long)]
-        dry_run: bool,
+        #[command(flatten)]
+        removal: RemovalArgs,
     },
 }
 
@@ -156,7 +157,10 @@ struct SpillPruneRecord {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
-    let looks = !matches!(args.action, Action::Prune { dry_run: false, .. });
+    let looks = match &args.action {
+        Action::Prune { removal, .. } => removal.dry_run,
+        _ => true,
+    };
     let store = app.store_unless(looks).await?;
     match args.action {
         Action::List { chat } => list(app, &*store, &chat).await,
@@ -164,8 +168,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
             let range = range.map_or(0..u64::MAX, |range| range.0);
             read(app, &*store, &chat, &blob, range, output).await
         }
-        Action::Prune { chat, older_than, dry_run } => {
-            prune(app, &*store, chat.as_deref(), older_than, dry_run).await
+        Action::Prune { chat, older_than, removal } => {
+            prune(app, &*store, chat.as_deref(), older_than, &removal).await
         }
     }
 }
@@ -305,7 +309,7 @@ async fn prune(
     store: &dyn Store,
     chat: Option<&str>,
     older_than: Duration,
-    dry_run: bool,
+    removal: &RemovalArgs,
 ) -> Result<Outcome, Failure> {
     let blobs = blobs(store)?;
     let age = i64::try_from(older_than.as_micros()).unwrap_or(i64::MAX);
@@ -317,25 +321,41 @@ async fn prune(
     if let Some(chat) = chat {
         existing_chat(store.history(), &app.chat(chat)).await?;
     }
-    let (pruned, status) = match dry_run {
-        true => (plan(app, store, &prune).await?, "would_go"),
-        false => (blobs.prune_blobs(&prune).await?, "removed"),
+    if removal.asks() {
+        let going = plan(app, store, &prune, false).await?;
+        if going.references > 0 {
+            confirm(app, &totals(&going), ", nor what messages quote")?;
+        }
+    }
+    let pruned = match removal.dry_run {
+        true => plan(app, store, &prune, true).await?,
+        false => blobs.prune_blobs(&prune).await?,
     };
     if app.out.is_json() {
-        app.out.record(&SpillPruneRecord { v: 1, pruned, status })?;
+        app.out.record(&SpillPruneRecord { v: 1, pruned, status: removal.status() })?;
     } else {
-        let number = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
-        let head = app.out.paint(Style::Bold, status.replace('_', " ")).to_string();
-        let what =
-            format!("{}, {}", number(pruned.references, "reference"), number(pruned.blobs, "blob"));
-        let tail = if dry_run { "; nothing was changed" } else { "" };
-        app.out.line(format_args!("{head}: {what}, {}{tail}", ByteSize(pruned.bytes)))?;
+        let not_reached = match pruned.references {
+            0 => Vec::new(),
+            _ => not_reached(store, &["what messages and memories quote"]),
+        };
+        end(app, removal, &totals(&pruned), &not_reached)?;
     }
     Ok(Outcome::Success)
 }
 
-/// Returns what a prune would remove now, and shows each reference.
-async fn plan(app: &mut App, store: &dyn Store, prune: &BlobPrune) -> Result<BlobsPruned, Failure> {
+fn totals(pruned: &BlobsPruned) -> String {
+    let [references, blobs] =
+        [(pruned.references, "reference"), (pruned.blobs, "blob")].map(|(n, one)| counted(n, one));
+    format!("{references}, {blobs}, {}", ByteSize(pruned.bytes))
+}
+
+/// Returns what a prune would remove now, and shows each reference if that is wanted.
+async fn plan(
+    app: &mut App,
+    store: &dyn Store,
+    prune: &BlobPrune,
+    shows: bool,
+) -> Result<BlobsPruned, Failure> {
     let chats = match &prune.chat {
         Some(chat) => vec![app.chat(chat.as_str())],
         None => {
@@ -355,7 +375,7 @@ async fn plan(app: &mut App, store: &dyn Store, prune: &BlobPrune) -> Result<Blo
                 pruned.blobs += 1;
                 pruned.bytes += blob.bytes;
             }
-            if !app.out.is_json() {
+            if shows && !app.out.is_json() {
                 let line =
                     format!("would go  {}  {}", described(app, blob), clean(chat.chat.as_str()));
                 app.out.line(line)?;

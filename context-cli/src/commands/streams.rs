@@ -12,6 +12,7 @@ use context_runtime::{
 };
 use serde::Serialize;
 
+use super::removal_report::{RemovalArgs, confirm, counted, end, not_reached};
 use super::{all_chats, existing_chat};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -66,7 +67,10 @@ if they are not text. The exit status is 1 if the answer failed.")]
     #[command(after_help = "\
 Examples:
   context streams prune --dry-run            what would go
-  context streams prune --chat support-7 --older-than 1h --abandoned 1d")]
+  context streams prune --chat support-7 --older-than 1h --abandoned 1d   asks first
+  context streams prune --older-than 7d --yes
+
+The answers that were stored as messages stay.")]
     Prune {
         /// Only of this chat [default: of all chats of the user]
         #[arg(long, value_name = "CHAT")]
@@ -77,9 +81,8 @@ Examples:
         /// Also remove unfinished streams that were not written to for longer than this
         #[arg(long, value_name = "TIME", value_parser = parse_duration)]
         abandoned: Option<Duration>,
-        /// Only show what would be removed
-        #[arg(long)]
-        dry_run: bool,
+        #[command(flatten)]
+        removal: RemovalArgs,
     },
 }
 
@@ -127,7 +130,10 @@ struct StreamPruneRecord {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
-    let looks = !matches!(args.action, Action::Prune { dry_run: false, .. });
+    let looks = match &args.action {
+        Action::Prune { removal, .. } => removal.dry_run,
+        _ => true,
+    };
     let store = app.store_unless(looks).await?;
     match args.action {
         Action::List { chat } => list(app, &*store, &chat).await,
@@ -138,7 +144,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
             let streams = Streams::new(store, chat.clone(), host.clone(), host);
             show(app, &streams, &chat, &stream, offset, follow).await
         }
-        Action::Prune { chat, older_than, abandoned, dry_run } => {
+        Action::Prune { chat, older_than, abandoned, removal } => {
             let before = |age: Duration| {
                 let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
                 Timestamp::from_micros(app.now().as_micros().saturating_sub(age))
@@ -149,7 +155,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
                 existing_chat(store.history(), &app.chat(&chat)).await?;
                 prune = prune.of_chat(chat);
             }
-            drop_streams(app, &*store, &prune, dry_run).await
+            drop_streams(app, &*store, &prune, &removal).await
         }
     }
 }
@@ -296,30 +302,42 @@ async fn drop_streams(
     app: &mut App,
     store: &dyn Store,
     prune: &StreamPrune,
-    dry_run: bool,
+    removal: &RemovalArgs,
 ) -> Result<Outcome, Failure> {
-    let (pruned, status) = match dry_run {
-        true => (plan(app, store, prune).await?, "would_go"),
-        false => (streams(store)?.prune_streams(prune).await?, "removed"),
+    if removal.asks() {
+        let going = plan(app, store, prune, false).await?;
+        if going.streams > 0 {
+            confirm(app, &totals(&going), ", nor answers that were stored as messages")?;
+        }
+    }
+    let pruned = match removal.dry_run {
+        true => plan(app, store, prune, true).await?,
+        false => streams(store)?.prune_streams(prune).await?,
     };
     if app.out.is_json() {
-        app.out.record(&StreamPruneRecord { v: 1, pruned, status })?;
+        app.out.record(&StreamPruneRecord { v: 1, pruned, status: removal.status() })?;
     } else {
-        let number = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
-        let head = app.out.paint(Style::Bold, status.replace('_', " ")).to_string();
-        let what =
-            format!("{}, {}", number(pruned.streams, "stream"), number(pruned.chunks, "chunk"));
-        let tail = if dry_run { "; nothing was changed" } else { "" };
-        app.out.line(format_args!("{head}: {what}, {}{tail}", ByteSize(pruned.bytes)))?;
+        let not_reached = match pruned.streams {
+            0 => Vec::new(),
+            _ => not_reached(store, &["answers that were stored as messages"]),
+        };
+        end(app, removal, &totals(&pruned), &not_reached)?;
     }
     Ok(Outcome::Success)
 }
 
-/// Returns what a prune would remove now, and shows each stream.
+fn totals(pruned: &StreamsPruned) -> String {
+    let [streams, chunks] =
+        [(pruned.streams, "stream"), (pruned.chunks, "chunk")].map(|(n, one)| counted(n, one));
+    format!("{streams}, {chunks}, {}", ByteSize(pruned.bytes))
+}
+
+/// Returns what a prune would remove now, and shows each stream if that is wanted.
 async fn plan(
     app: &mut App,
     store: &dyn Store,
     prune: &StreamPrune,
+    shows: bool,
 ) -> Result<StreamsPruned, Failure> {
     let chats = match &prune.chat {
         Some(chat) => vec![app.chat(chat.as_str())],
@@ -333,7 +351,7 @@ async fn plan(
             all_streams(streams(store)?, chat).await?.iter().filter(|stream| prune.takes(stream))
         {
             pruned.count(stream);
-            if !app.out.is_json() {
+            if shows && !app.out.is_json() {
                 let line =
                     format!("would go  {}  {}", described(app, stream), clean(chat.chat.as_str()));
                 app.out.line(line)?;

@@ -40,7 +40,9 @@ fn branches_are_compared_renamed_and_deleted() {
             "branches trip --delete cheaper",
             "branches trip --switch main",
             "branches trip --delete nothing",
+            "branches trip --delete cheaper --dry-run",
             "branches trip --delete cheaper",
+            "branches trip --delete cheaper --yes",
             "branches trip",
             "branches trip --log",
             "diff trip main cheaper",
@@ -66,10 +68,7 @@ fn branches_have_records() {
         scene.records("branches trip --rename main far"),
         [json!({"v": 1, "chat": "trip", "from": "main", "branch": "far"})]
     );
-    assert_eq!(
-        scene.records("branches trip --delete far"),
-        [json!({"v": 1, "chat": "trip", "branch": "far", "messages": 4})]
-    );
+    assert_eq!(scene.records("branches trip --delete far --yes")[0]["messages"], 4);
 }
 
 #[test]
@@ -80,13 +79,14 @@ fn the_log_tells_what_became_of_branches_and_checkpoints() {
         scene.show(&[
             "checkpoint trip asked --at m2",
             "checkpoint trip asked --at m4",
+            "checkpoint trip asked --delete --dry-run",
             "checkpoint trip asked --delete",
             "branches trip --switch main",
             "fork trip --at m4 --name ada's",
             "branches trip --delete ada's",
             "branches trip --rename main-v2 short",
-            "branches trip --delete short",
-            "redact trip m3",
+            "branches trip --delete short --yes",
+            "redact trip m3 --yes",
             "branches trip --log",
             "fork trip --at m4 --name ada's",
             "checkpoint trip asked --at m4",
@@ -136,9 +136,12 @@ fn redacted_content_is_gone_and_its_place_stays() {
         "redact",
         scene.show(&[
             "redact trip m3 m9",
+            "redact trip m --yes",
+            "redact trip m3 m4 m5 --dry-run",
             "redact trip m3 m4 m5",
-            "redact trip m6 --delete",
-            "redact trip m1",
+            "redact trip m3 m4 m5 --yes",
+            "redact trip m6 --delete --yes",
+            "redact trip m1 --yes",
             "chats",
             "log trip --branch main",
             "show trip m4",
@@ -152,7 +155,7 @@ fn redacted_content_is_gone_and_its_place_stays() {
         "{everything}"
     );
     assert!(!everything.contains("Lisbon"), "{everything}");
-    let records = scene.records("redact trip m1 m2");
+    let records = scene.records("redact trip m1 m2 --yes");
     assert_eq!(records[1], json!({"v": 1, "chat": "trip", "message": "m2", "status": "redacted"}));
     assert_eq!(
         (&records[2]["removed"]["messages"], &records[2]["removed"]["found"]),

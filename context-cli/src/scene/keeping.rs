@@ -5,7 +5,7 @@ use context_runtime::{
     store::{NewBlob, StreamEnd},
 };
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{DAY, START, Scene};
 
@@ -16,6 +16,13 @@ impl Scene {
         let blob = NewBlob::new(text, Timestamp::from_micros(START + days * DAY));
         let put = self.runtime.block_on(blobs.put_blob(&ChatRef::new("local", chat), blob));
         assert!(put.is_ok(), "{put:?}");
+    }
+}
+
+/// Takes fields away from records, for tests of the others.
+fn without(records: &mut [Value], fields: &[&str]) {
+    for record in records.iter_mut().filter_map(Value::as_object_mut) {
+        record.retain(|key, _| !fields.contains(&key.as_str()));
     }
 }
 
@@ -46,6 +53,7 @@ fn retention_says_what_would_go_and_why() {
             "retain --older-than 90d --branches-older-than 2d --dry-run",
             "chats",
             "retain --older-than 5d --branches-older-than 2d",
+            "retain --older-than 5d --branches-older-than 2d --yes",
             "retain --older-than 5d",
             "chats",
             "verify",
@@ -60,8 +68,15 @@ fn retention_has_records() {
         json!({"v": 1, "chat": "oldest", "branch": null, "last_used": "2026-01-01T00:00:00Z",
             "reason": "count", "status": status})
     };
-    assert_eq!(scene.records("retain --keep 2 --dry-run"), [record("would_go")]);
-    assert_eq!(scene.records("retain --keep 2"), [record("removed")]);
+    let ran = |line: &str| {
+        let mut records = scene.records(line);
+        let counts = |key: &str| records[0]["removed"][key].clone();
+        assert_eq!((counts("chats"), counts("messages")), (json!(1), json!(2)), "{line}");
+        without(&mut records, &["removed"]);
+        records
+    };
+    assert_eq!(ran("retain --keep 2 --dry-run"), [record("would_go")]);
+    assert_eq!(ran("retain --keep 2 --yes"), [record("removed")]);
     assert!(scene.records("retain --keep 2").is_empty());
 }
 
@@ -84,6 +99,7 @@ fn old_blobs_and_streams_go_and_their_chats_stay() {
             "retain --blobs-older-than 10d --dry-run",
             "retain --streams-older-than 10d --dry-run",
             "retain --blobs-older-than 10d --streams-older-than 10d",
+            "retain --blobs-older-than 10d --streams-older-than 10d --yes",
             "retain --blobs-older-than 10d --streams-older-than 10d",
             "streams list support",
             "verify",
@@ -94,11 +110,11 @@ fn old_blobs_and_streams_go_and_their_chats_stay() {
             "reason": "idle", "status": status})
     };
     let line = "retain --blobs-older-than 12h --streams-older-than 12h";
-    assert_eq!(
-        scene.records(&format!("{line} --dry-run")),
-        [record("blobs", "would_go"), record("streams", "would_go")]
-    );
-    assert_eq!(scene.records(line), [record("blobs", "removed"), record("streams", "removed")]);
+    for (option, status) in [("--dry-run", "would_go"), ("--yes", "removed")] {
+        let mut records = scene.records(&format!("{line} {option}"));
+        without(&mut records, &["removed"]);
+        assert_eq!(records, [record("blobs", status), record("streams", status)]);
+    }
     assert_eq!(
         scene.records("verify"),
         [
@@ -113,6 +129,7 @@ fn an_erased_user_is_proved_gone() {
     assert_snapshot!(
         "erase",
         scene.show(&[
+            "erase local --dry-run",
             "erase local",
             "chats",
             "erase eve --yes",
@@ -124,22 +141,22 @@ fn an_erased_user_is_proved_gone() {
     scene.import("again", &json!([{"role": "user", "content": "x"}]));
     scene.stream("again", "answer", 0, &[b"x"], None);
     scene.blob("again", "spilled", 0);
-    assert_eq!(
-        scene.records("erase local --yes"),
-        [
-            json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "blobs": 1, "streams": 1, "rounds": 0, "memories": 0, "remaining": 0})
-        ]
-    );
+    for (option, status) in [("--dry-run", "would_go"), ("--yes", "removed")] {
+        let mut records = scene.records(&format!("erase local {option}"));
+        without(&mut records, &["not_reached"]);
+        let proof = json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "blobs": 1,
+            "streams": 1, "rounds": 0, "memories": 0, "remaining": 0, "status": status});
+        assert_eq!(records, [proof]);
+    }
     scene.import("again", &json!([{"role": "user", "content": "x"}]));
     scene.stream("again", "answer", 0, &[b"x"], None);
-    assert_eq!(
-        scene.show(&["erase local --yes"]),
-        "$ context erase local --yes\nerased user local: 1 chat, 1 message, 1 stream; remaining: 0\n\n"
-    );
+    let told = scene.show(&["erase local --yes"]);
+    let total = "\nremoved: user local: 1 chat, 1 message, 1 stream; still there: 0\n";
+    assert!(told.contains(total), "{told}");
 }
 
 #[test]
 fn a_store_in_memory_has_no_files() {
     let scene = years();
-    assert_snapshot!("memory", scene.show(&["vacuum", "backup never.db"]));
+    assert_snapshot!("memory", scene.show(&["vacuum", "vacuum --dry-run", "backup never.db"]));
 }

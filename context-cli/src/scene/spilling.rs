@@ -56,6 +56,7 @@ fn blobs_are_listed_read_and_dropped() {
             "spill prune --chat support --dry-run",
             "spill prune --older-than 40d --dry-run",
             "spill prune",
+            "spill prune --yes",
             "spill prune",
             "spill list support",
             "spill list later",
@@ -126,7 +127,7 @@ fn blobs_have_records() {
     let pruned =
         |status| json!({"v": 1, "references": 3, "blobs": 2, "bytes": 20_004, "status": status});
     assert_eq!(scene.records("spill prune --older-than 36d --dry-run"), [pruned("would_go")]);
-    assert_eq!(scene.records("spill prune --older-than 36d"), [pruned("removed")]);
+    assert_eq!(scene.records("spill prune --older-than 36d --yes"), [pruned("removed")]);
     assert_eq!(scene.records("verify")[0]["blobs"], 1);
     // Listing does not count as use.
     assert_eq!(scene.records("spill list later")[0]["used_at"], "2026-02-10T00:00:00Z");

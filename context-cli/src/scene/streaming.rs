@@ -87,7 +87,8 @@ fn streams_are_listed_shown_and_dropped() {
     let abandoned = "streams prune --older-than 8d --abandoned 4w";
     says(&scene, &format!("{abandoned} --dry-run"), &["would go: 3 streams, 5 chunks"]);
     says(&scene, "streams prune --chat later", &["removed: 0 streams"]);
-    says(&scene, abandoned, &["removed: 3 streams, 5 chunks"]);
+    says(&scene, abandoned, &["needs a confirmation: remove 3 streams, 5 chunks", "--yes"]);
+    says(&scene, &format!("{abandoned} --yes"), &["removed: 3 streams, 5 chunks"]);
     says(&scene, "streams list later", &["chat later has no streams"]);
     says(&scene, "verify", &["sound"]);
 }
@@ -125,5 +126,5 @@ fn streams_have_records() {
     assert_eq!((&binary["text"], &binary["base64"]), (&json!(null), &json!("AJ8=")));
     let pruned = |status| json!({"v": 1, "streams": 1, "chunks": 3, "bytes": 17, "status": status});
     assert_eq!(scene.records("streams prune --older-than 20d --dry-run"), [pruned("would_go")]);
-    assert_eq!(scene.records("streams prune --older-than 20d"), [pruned("removed")]);
+    assert_eq!(scene.records("streams prune --older-than 20d --yes"), [pruned("removed")]);
 }

@@ -63,7 +63,7 @@ fn one_chat_of_a_list_comes_back_alone() {
     bench.file("two.json", r#"[{"traj": [], "n": 1}, {"traj": [], "n": 2}]"#);
     bench.ok("import two.json");
     assert_eq!(values(&bench.ok("export two-0002")), [json!({"traj": [], "n": 2})]);
-    bench.ok("delete two-0001");
+    bench.ok("delete two-0001 --yes");
     let ran = bench.run("export --all");
     assert_eq!(read(&ran.out), [json!([{"traj": [], "n": 2}])]);
     assert_eq!(ran.err, "note: 1 of 2 conversations of two.json are here\n");

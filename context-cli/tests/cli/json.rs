@@ -104,18 +104,41 @@ fn every_command_has_a_record() {
         &bench,
         "checkpoint a start --delete",
         json!({"v": 1, "checkpoint": "start", "message": null,
-        "created_at": null, "status": "deleted"}),
+        "created_at": null, "status": "deleted", "removed": removed(&["checkpoints"], 0)}),
     );
     check(
         &bench,
         "verify",
         json!({"v": 1, "chats": 1, "messages": 1, "blobs": 0, "streams": 0, "rounds": 0, "memories": 0, "findings": []}),
     );
+    let mut report = removed(&["chats", "messages"], 186);
+    (report["branches"], report["revisions"]) = (json!(3), json!(2));
     check(
         &bench,
-        "delete a",
-        json!({"v": 1, "chat": "a", "deleted": true, "removed": {"chats": 1, "messages": 1,
-        "boundaries": 0, "titles": 0, "rounds": 0, "nodes": 0, "memories": 0, "blobs": 0, "streams": 0,
-        "found": 0, "remaining": []}}),
+        "delete a --yes",
+        json!({"v": 1, "chat": "a", "deleted": true, "status": "removed",
+        "removed": report, "not_reached": NOT_REACHED}),
     );
+}
+
+/// What no removal reaches, in records of a SQLite file.
+const NOT_REACHED: [&str; 6] = [
+    "local files of trajectories",
+    "snapshots of a workspace",
+    "backups and exports",
+    "logs",
+    "what running programs and model providers keep",
+    "unused space of the store's files, until `context vacuum`",
+];
+
+/// Returns the report of a removal that removed one of each of these kinds.
+fn removed(one_of: &[&str], bytes: u64) -> Value {
+    let mut report = json!({"chats": 0, "branches": 0, "checkpoints": 0, "messages": 0,
+        "revisions": 0, "bytes": bytes, "boundaries": 0, "titles": 0, "rounds": 0, "nodes": 0,
+        "memories": 0, "fragments": 0, "blobs": 0, "streams": 0, "found": 0, "remaining": [],
+        "items": []});
+    for kind in one_of {
+        report[*kind] = json!(1);
+    }
+    report
 }

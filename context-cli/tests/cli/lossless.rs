@@ -12,7 +12,7 @@ fn bench() -> Bench {
     bench.ok("import trip.json");
     bench.ok("rewind trip m2");
     bench.ok("checkpoint trip asked");
-    bench.ok("redact trip m2");
+    bench.ok("redact trip m2 --yes");
     bench
 }
 
@@ -22,7 +22,7 @@ fn what_is_exported_is_imported_as_it_was() {
     let lines = bench.ok("export trip --to jsonl");
     assert_eq!(bench.ok("export --all --to jsonl"), lines);
     bench.file("all.jsonl", lines.clone());
-    bench.ok("delete trip");
+    bench.ok("delete trip --yes");
     assert_snapshot!(bench.show(&["import all.jsonl", "branches trip", "checkpoint trip", "import all.jsonl"]), @r"
     $ context import all.jsonl
     imported 1 chat · 3 messages · 2 branches

@@ -3,6 +3,7 @@
 mod as_of;
 mod command_table;
 #[cfg(unix)]
+mod confirming;
 mod container;
 mod copying;
 mod data;

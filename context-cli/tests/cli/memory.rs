@@ -27,7 +27,7 @@ fn memories_stay_from_one_process_to_the_next() {
     assert_eq!(stats.last().expect("a total")["records"], memories);
     assert!(memories > 2);
 
-    assert_eq!(bench.records("memory forget --message m1 --in monday")[0]["removed"], 1);
+    assert_eq!(bench.records("memory forget --message m1 --in monday --yes")[0]["removed"], 1);
     assert!(bench.records("memory recall Berlin").is_empty());
     assert_eq!(
         values(&bench.run_with(add, lines).out)[0]["left_out"],
@@ -64,7 +64,7 @@ fn memories_in_quarantine_are_kept_and_not_recalled() {
     assert_eq!(bench.run(&format!("memory release {id}")).status, 1);
     bench.ok("memory quarantine --speaker Eve");
     assert_eq!(recalled(), 2);
-    assert_eq!(bench.records("memory forget --message m2 --in page")[0]["removed"], 1);
+    assert_eq!(bench.records("memory forget --message m2 --in page --yes")[0]["removed"], 1);
     let used = bench.run("memory uses 3f01d18de1ea430c0c7eae7a31f4f34b");
     assert_eq!((used.status, used.out.as_str()), (0, ""));
 }

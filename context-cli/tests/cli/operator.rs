@@ -57,6 +57,7 @@ fn branching_and_going_back() {
             "checkpoint notes asked --delete",
             "verify",
             "delete notes",
+            "delete notes --yes",
             "chats",
         ])
     );

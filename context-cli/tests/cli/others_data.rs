@@ -239,7 +239,7 @@ fn a_file_without_permission_is_not_called_missing() {
         "neither the file nor its folder can be written to"
     );
     assert_eq!(ran("verify"), (Some(0), String::new()));
-    let (status, said) = ran("delete notes");
+    let (status, said) = ran("delete notes --yes");
     assert!(
         status == Some(1) && said.contains("no permission to write") && !said.contains("again"),
         "{said}"

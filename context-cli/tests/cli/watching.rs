@@ -145,7 +145,7 @@ fn what_does_not_continue_a_chat_is_reported_and_nothing_is_changed() {
     assert_eq!(ran.status, 1);
     assert!(ran.err.contains("chat other exists with other content"), "{}", ran.err);
     for chat in ["good", "broken"] {
-        bench.ok(&format!("delete {chat}"));
+        bench.ok(&format!("delete {chat} --yes"));
     }
     assert_eq!(bench.ok("export --all --to jsonl"), before);
     let ran = bench.run("watch in --once --strict");

@@ -42,8 +42,8 @@ fn a_checkpoint_brings_files_and_conversation_back() {
         assert_eq!((moved[0].get("restored"), plan(&bench)), (None, "three\n".into()));
         let moved = bench.records(&format!("branches notes --switch main-v2 {args}"));
         assert_eq!(moved[0]["restored"]["written"], 0);
-        bench.ok(&format!("checkpoint notes start --delete {args}"));
-        bench.ok(&format!("delete notes {args}"));
+        bench.ok(&format!("checkpoint notes start --delete --yes {args}"));
+        bench.ok(&format!("delete notes --yes {args}"));
         if is_repository {
             let refs = Command::new("git")
                 .args(["for-each-ref"])

@@ -3,30 +3,31 @@
 use std::sync::Arc;
 
 use context_runtime::memory::Facts;
+use context_runtime::removal::matching_memories;
 use context_runtime::{
-    limits,
     memory::{MemoryProvider, MemoryScope},
-    store::{MemoryForget, MemoryList, MemoryRecordStore, PageWalk},
+    store::{MemoryForget, MemoryId, MemoryRecord},
 };
 use serde::Serialize;
 
+use super::super::removal_report::{RemovalArgs, confirm, counted, end, item, not_reached};
+use super::records_of;
 use super::source_args::SourceArgs;
-use super::{records_of, stats_within};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, count};
+use crate::text::clean;
 
 /// Forget memories, and check by reading back.
 #[derive(clap::Args, Debug)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["id", "message", "from_session", "all"]))]
 #[command(after_help = "\
 Examples:
-  context memory forget --id 3f01d18de1ea430c0c7eae7a31f4f34b
+  context memory forget --id 3f01d18de1ea430c0c7eae7a31f4f34b   asks first
   context memory forget --id block:user --project travel
   context memory forget --message m4 --in support-7
   context memory forget --from-session support-7 --dry-run
-  context memory forget --all --project travel     asks first
+  context memory forget --all --project travel
   context memory forget --all --yes --json         in a script; the record is the proof
 
 --id removes memories of exactly the named scope (`context memory list` shows the scope of each); a
@@ -44,12 +45,8 @@ pub(super) struct Args {
     /// Everything within the scope
     #[arg(long)]
     all: bool,
-    /// Do not ask for confirmation
-    #[arg(long, requires = "all")]
-    yes: bool,
-    /// Only show how many records would be removed
-    #[arg(long, conflicts_with = "id")]
-    dry_run: bool,
+    #[command(flatten)]
+    removal: RemovalArgs,
 }
 
 /// JSON record of `memory forget`: the proof.
@@ -64,10 +61,15 @@ struct MemoryForgetRecord<'a> {
     removed: u64,
     /// The number of matching records that were found afterwards.
     remaining: u64,
+    /// The ids of the records that would be removed, in a dry run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    memories: Vec<&'a MemoryId>,
+    /// `would_go` or `removed`.
+    status: &'static str,
 }
 
 pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
-    let store = app.store_unless(args.dry_run).await?;
+    let store = app.store_unless(args.removal.dry_run).await?;
     let records = records_of(&*store)?;
     let forget = match args.source.source() {
         Some(source) => MemoryForget::source(scope.clone(), source),
@@ -76,54 +78,66 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     };
     forget.check()?;
     let named = clean(&scope.to_string()).into_owned();
-    if args.dry_run {
-        let would_go = would_go(records, &forget).await?;
-        if app.out.is_json() {
-            let proof = MemoryForgetRecord {
-                v: 1,
-                scope: &scope,
-                would_go: Some(would_go),
-                removed: 0,
-                remaining: 0,
-            };
-            app.out.record(&proof)?;
-        } else {
-            let head = app.out.paint(Style::Bold, "would go").to_string();
-            app.out.line(format_args!(
-                "{head}: {} of {named}; nothing was changed",
-                memories(would_go)
-            ))?;
-        }
-        return Ok(Outcome::Success);
-    }
-    if args.all && !args.yes {
-        let would_go = would_go(records, &forget).await?;
-        app.confirm(&format!("forget {} of {named}", memories(would_go)))?;
-    }
-    app.out.outlive_reader();
     // Facts know which records belong to the same fact, and forget only their own ids.
     let facts = Facts::new(Arc::clone(&store), Arc::new(app.host.clone()))?;
-    let mut forgotten = facts.forget(&forget).await?;
-    if !args.id.is_empty() {
-        forgotten = forgotten.and(records.forget_memories(&forget).await?);
+    let mut going = Vec::new();
+    if args.removal.asks() || args.removal.dry_run {
+        let mut planned = forget.clone();
+        if let MemoryForget::Ids { scope, ids } = &mut planned {
+            let others = facts.statements_with(scope, ids).await?;
+            ids.extend(others);
+        }
+        going = matching_memories(records, &planned).await?;
     }
-    let (removed, remaining) = (forgotten.removed, forgotten.remaining);
+    if args.removal.asks() && !going.is_empty() {
+        let what = format!("{} of {named}", counted(going.len() as u64, "memory"));
+        confirm(app, &what, ", nor the chats they came from")?;
+    }
+    let (mut would_go, mut removed, mut remaining) = (None, 0, 0);
+    if args.removal.dry_run {
+        would_go = Some(going.len() as u64);
+    } else {
+        app.out.outlive_reader();
+        let mut forgotten = facts.forget(&forget).await?;
+        if !args.id.is_empty() {
+            forgotten = forgotten.and(records.forget_memories(&forget).await?);
+        }
+        (removed, remaining) = (forgotten.removed, forgotten.remaining);
+    }
+    let status = args.removal.status();
     if app.out.is_json() {
+        let memories = match would_go {
+            Some(_) => going.iter().map(|record| &record.id).collect(),
+            None => Vec::new(),
+        };
+        let scope = &scope;
         app.out.record(&MemoryForgetRecord {
             v: 1,
-            scope: &scope,
-            would_go: None,
+            scope,
+            would_go,
             removed,
             remaining,
+            memories,
+            status,
         })?;
     } else {
-        let done = app.out.paint(Style::Green, "forgot").to_string();
-        let style = if remaining == 0 { Style::Green } else { Style::Red };
-        let left = app.out.paint(style, remaining).to_string();
-        app.out.line(format_args!("{done} {} of {named}; remaining: {left}", memories(removed)))?;
+        let number = would_go.unwrap_or(removed);
+        if would_go.is_some() {
+            list(app, &going)?;
+        }
+        let mut gone = format!("{} of {named}", counted(number, "memory"));
+        if would_go.is_none() {
+            let style = if remaining == 0 { Style::Green } else { Style::Red };
+            gone = format!("{gone}; still there: {}", app.out.paint(style, remaining));
+        }
+        let not_reached = match number {
+            0 => Vec::new(),
+            _ => not_reached(&*store, &["the chats they came from"]),
+        };
+        end(app, &args.removal, &gone, &not_reached)?;
         if remaining > 0 {
             app.out.note("another writer changed the memories meanwhile; run the command again");
-        } else if removed == 0 && !args.id.is_empty() {
+        } else if number == 0 && !args.id.is_empty() {
             app.out
                 .note("--id searches exactly this scope; `context memory list` shows the scope of each memory");
         }
@@ -131,31 +145,10 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     Ok(if remaining == 0 { Outcome::Success } else { Outcome::Findings })
 }
 
-fn memories(n: u64) -> String {
-    count(usize::try_from(n).unwrap_or(usize::MAX), "memory")
-}
-
-/// Returns the number of records that would be removed.
-async fn would_go(records: &dyn MemoryRecordStore, forget: &MemoryForget) -> Result<u64, Failure> {
-    let within = stats_within(records, forget.scope()).await?;
-    let MemoryForget::Source { source, .. } = forget else {
-        return Ok(within.iter().map(context_runtime::store::MemoryStats::records).sum());
-    };
-    let scopes: Vec<_> = within.into_iter().map(|stats| stats.scope).collect();
-    let mut found = 0;
-    for scopes in scopes.chunks(limits::MAX_MEMORY_SCOPES) {
-        let mut list = MemoryList::new(scopes.to_vec(), limits::MAX_PAGE);
-        list.source = Some(source.clone());
-        let mut walk = PageWalk::new("list_memories", "memory");
-        loop {
-            let page = records.list_memories(&list).await?;
-            let next = walk.next(&page)?;
-            found += page.items.len() as u64;
-            match next {
-                Some(next) => list.after = Some(next),
-                None => break,
-            }
-        }
+fn list(app: &mut App, going: &[MemoryRecord]) -> Result<(), Failure> {
+    for record in going {
+        let name = format!("memory {} of {}", record.id, record.scope);
+        item(app, "would go", &name, Some(record.text.len() as u64))?;
     }
-    Ok(found)
+    Ok(())
 }

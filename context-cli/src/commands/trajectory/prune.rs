@@ -12,6 +12,7 @@ use context_runtime::{
 };
 use serde::Serialize;
 
+use super::super::removal_report::{RemovalArgs, confirm, end, not_reached};
 use super::{all_rounds, recorder, rounds_of};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -23,8 +24,8 @@ use crate::text::{clean, count, parse_duration, short_time, time};
 #[command(after_help = "\
 Examples:
   context trajectory prune --older-than 90d --dry-run
-  context trajectory prune --session support-7 --keep-rounds 20
-  context trajectory prune --session support-7 --dead-branches
+  context trajectory prune --session support-7 --keep-rounds 20   asks first
+  context trajectory prune --session support-7 --dead-branches --yes
 
 With several rules a round is removed if one of them applies. --older-than counts from the last write
 to a round. --keep-rounds keeps the highest rounds of each agent. --dead-branches removes the nodes
@@ -44,9 +45,8 @@ pub(super) struct Args {
     /// Remove nodes that lead to no end of their round
     #[arg(long, group = "rule")]
     dead_branches: bool,
-    /// Only show what would be removed
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    removal: RemovalArgs,
 }
 
 /// JSON record of `trajectory prune`: a round, or inactive nodes of one.
@@ -72,69 +72,98 @@ struct RoundRemoval<'a> {
     reason: &'static str,
 }
 
+/// What one walk over the rounds does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Count,
+    Show,
+    Remove,
+}
+
 pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
-    let store = app.store_unless(args.dry_run).await?;
+    let store = app.store_unless(args.removal.dry_run).await?;
     let heads = all_rounds(app, &*store, args.session.as_deref()).await?;
-    let mut agents: BTreeMap<&AgentRef, Vec<&RoundHead>> = BTreeMap::new();
-    for head in &heads {
-        agents.entry(&head.round.agent).or_default().push(head);
+    if args.removal.asks() {
+        let going = walk(&args, app, &store, &heads, Work::Count).await?;
+        if going != (0, 0) {
+            confirm(app, &totals(going), ", nor the chats")?;
+        }
     }
-    if !args.dry_run {
+    let work = if args.removal.dry_run { Work::Show } else { Work::Remove };
+    if work == Work::Remove {
         app.out.outlive_reader();
+    }
+    let gone = walk(&args, app, &store, &heads, work).await?;
+    if !app.out.is_json() {
+        let not_reached = match gone {
+            (0, 0) => Vec::new(),
+            _ => not_reached(&*store, &["chats", "memories", "local files of trajectories"]),
+        };
+        end(app, &args.removal, &totals(gone), &not_reached)?;
+    }
+    Ok(Outcome::Success)
+}
+
+fn totals((rounds, nodes): (usize, usize)) -> String {
+    let dead = if nodes > 0 { format!(", {}", count(nodes, "dead node")) } else { String::new() };
+    format!("{}{dead}", count(rounds, "round"))
+}
+
+/// Counts, shows or removes what the rules take. Returns the numbers of rounds and of dead nodes.
+async fn walk(
+    args: &Args,
+    app: &mut App,
+    store: &Arc<dyn Store>,
+    heads: &[RoundHead],
+    work: Work,
+) -> Result<(usize, usize), Failure> {
+    let mut agents: BTreeMap<&AgentRef, Vec<&RoundHead>> = BTreeMap::new();
+    for head in heads {
+        agents.entry(&head.round.agent).or_default().push(head);
     }
     let interrupt = app.interrupt();
     let (mut rounds, mut nodes) = (0, 0);
     for (agent, heads) in agents {
         interrupt.check("prune")?;
-        let (removals, until) = plan(&args, app.now(), &heads);
+        let (removals, until) = plan(args, app.now(), &heads);
         let goes = |head: &RoundHead| until.is_some_and(|until| head.updated_at <= until);
         let mut stayed = BTreeSet::new();
-        if let Some(until) = until.filter(|_| !args.dry_run) {
+        if let Some(until) = until.filter(|_| work == Work::Remove) {
             let user = app.user.clone();
             let prune = RoundPrune::of_user(user).session(agent.session.clone()).agent(agent.agent);
-            let pruned = rounds_of(&*store)?.prune_rounds(&prune.updated_until(until)).await?;
+            let pruned = rounds_of(&**store)?.prune_rounds(&prune.updated_until(until)).await?;
             if pruned.rounds < removals.iter().filter(|removals| goes(removals.head)).count() as u64
             {
                 // A round was written to after it was listed, or another process removed it first.
-                let left = all_rounds(app, &*store, Some(agent.session.as_str())).await?;
+                let left = all_rounds(app, &**store, Some(agent.session.as_str())).await?;
                 let left = left.into_iter().filter(|head| head.round.agent == *agent);
                 stayed.extend(left.map(|head| head.round.round));
             }
         }
         let mut gone = Vec::new();
         for RoundRemoval { head, reason } in removals {
-            let status = match (goes(head), args.dry_run) {
-                (false, _) => "kept",
-                (true, true) => "would_go",
-                (true, false) if stayed.contains(&head.round.round) => "in_use",
-                (true, false) => "removed",
+            let status = match goes(head) {
+                false => "kept",
+                true if stayed.contains(&head.round.round) => "in_use",
+                true => args.removal.status(),
             };
-            if matches!(status, "would_go" | "removed") {
+            if status == args.removal.status() {
                 gone.push(head.round.round);
                 rounds += 1;
             }
-            write(app, head, head.nodes as usize, reason, status)?;
+            write(app, work, head, head.nodes as usize, reason, status)?;
         }
         if args.dead_branches {
             for head in heads.iter().filter(|head| !gone.contains(&head.round.round)) {
-                let dead = prune_dead(app, &store, &head.round, args.dry_run).await?;
+                let dead = prune_dead(app, store, &head.round, work != Work::Remove).await?;
                 if dead > 0 {
-                    let status = if args.dry_run { "would_go" } else { "removed" };
-                    write(app, head, dead, "dead_branch", status)?;
+                    write(app, work, head, dead, "dead_branch", args.removal.status())?;
                     nodes += dead;
                 }
             }
         }
     }
-    if !app.out.is_json() {
-        let head = if args.dry_run { "would go" } else { "removed" };
-        let head = app.out.paint(Style::Bold, head).to_string();
-        let tail = if args.dry_run { "; nothing was changed" } else { "" };
-        let dead =
-            if nodes > 0 { format!(", {}", count(nodes, "dead node")) } else { String::new() };
-        app.out.line(format_args!("{head}: {}{dead}{tail}", count(rounds, "round")))?;
-    }
-    Ok(Outcome::Success)
+    Ok((rounds, nodes))
 }
 
 /// Returns the rounds of an agent to remove, and the time up to which they can be removed: stores
@@ -201,11 +230,15 @@ fn dead(round: Round) -> Vec<NodeId> {
 
 fn write(
     app: &mut App,
+    work: Work,
     head: &RoundHead,
     nodes: usize,
     reason: &'static str,
     status: &'static str,
 ) -> Result<(), Failure> {
+    if work == Work::Count {
+        return Ok(());
+    }
     let RoundRef { agent, round } = &head.round;
     if app.out.is_json() {
         return app.out.record(&TrajectoryPruneRecord {
