@@ -37,7 +37,7 @@ pub use fragment_log::{
 };
 pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
 pub use lease::{Lease, LeaseClaim, LeaseOutcome, LeaseRefusal, LeaseStore};
-pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed};
+pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, StoreFacts, Vacuumed};
 pub use memory::{
     Bm25, MemoriesFound, MemoryExpected, MemoryFind, MemoryHit, MemoryList, MemoryOutcome,
     MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, check_memory_writes,

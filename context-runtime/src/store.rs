@@ -20,10 +20,10 @@ pub use context_core::store::{
     MemoryHit, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryStats, MemoryWrite,
     MemoryWritten, MessageNode, NewBlob, NewChat, Page, PageWalk, RecordOutcome, RefChange, RefLog,
     RefLogEntry, RefLogStore, Revision, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
-    SearchHit, SearchQuery, SearchScope, SearchStore, Snippet, StoreInfo, StoredFragment,
-    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune,
-    StreamState, StreamStore, StreamsPruned, Target, TitleChange, TrajectoryStore, Vacuumed,
-    Window,
+    SearchHit, SearchQuery, SearchScope, SearchStore, Snippet, StoreFacts, StoreInfo,
+    StoredFragment, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
+    StreamPrune, StreamState, StreamStore, StreamsPruned, Target, TitleChange, TrajectoryStore,
+    Vacuumed, Window,
 };
 pub use context_core::{Chain, Node};
 pub use context_store_kit::ChatState;

@@ -333,6 +333,15 @@ macro_rules! forward {
             }
         ] $($r)*);
     };
+    (@ $s:ident $l:ident [$($d:tt)*] facts $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn facts(&self) -> Result<StoreFacts> {
+                let call = Call::new(Operation::Facts);
+                self.make_call(call, || async move {
+                    self.inner().require_maintenance()?.facts().await }).await
+            }
+        ] $($r)*);
+    };
     (@ $s:ident $l:ident [$($d:tt)*] vacuum $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn vacuum(&self) -> Result<Vacuumed> {

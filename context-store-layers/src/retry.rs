@@ -220,7 +220,7 @@ forward! {
     {}
 }
 forward! {
-    Maintenance for Shared: check erase_user users vacuum;
+    Maintenance for Shared: check erase_user users facts vacuum;
     {
         async fn backup(&self, to: &std::path::Path) -> Result<()> {
             self.inner().require_maintenance()?.backup(to).await

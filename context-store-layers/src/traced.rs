@@ -211,4 +211,4 @@ forward! {
             memory_stats;
     {}
 }
-forward! { Maintenance for Shared: check erase_user users vacuum backup; {} }
+forward! { Maintenance for Shared: check erase_user users facts vacuum backup; {} }

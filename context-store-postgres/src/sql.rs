@@ -359,6 +359,7 @@ statements! {
         + (SELECT count(*) FROM #words r WHERE NOT EXISTS (SELECT FROM #branch b JOIN #chat c ON c.no = b.chat
             WHERE b.no = r.pos >> 32 AND c.user_id <> $1))";
     TABLES = "SELECT relname::text FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'";
+    SERVER_FACTS = "SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
     SIZE = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
         WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'";
     CHAT_AFTER = "SELECT no, user_id, id FROM #chat WHERE no > $1 ORDER BY no LIMIT 1";

@@ -271,7 +271,7 @@ impl Connection {
 }
 
 /// The commands sent by this store that write no key.
-const READING: [&[u8]; 16] = [
+const READING: [&[u8]; 17] = [
     b"CLUSTER",
     b"CONFIG",
     b"EXISTS",
@@ -283,6 +283,7 @@ const READING: [&[u8]; 16] = [
     b"INFO",
     b"PUBLISH",
     b"SCAN",
+    b"TIME",
     b"TYPE",
     b"ZRANDMEMBER",
     b"ZRANGE",

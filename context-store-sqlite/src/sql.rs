@@ -61,6 +61,8 @@ statements! {
     SEAL_SCHEMA = "UPDATE store_tally SET schema = ?1";
     MIGRATED = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'context_migrations'";
     VERSION = "SELECT max(version) FROM context_migrations";
+    FACTS = "SELECT sqlite_version(), page_count * page_size, freelist_count * page_size
+        FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
 
     // Chats.
     CHAT_NO = "SELECT no, name_sum FROM chat WHERE user = ?1 AND id = ?2";

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::base::display::clean;
 use crate::store::{Cursor, Page};
-use crate::{CancelSignal, ChatRef, Error, ErrorKind, Result, UserId};
+use crate::{CancelSignal, ChatRef, Error, ErrorKind, Result, Timestamp, UserId};
 
 /// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -110,6 +110,21 @@ impl Vacuumed {
     }
 }
 
+/// Facts about the backend of a store, for its operator. `None` means unknown: the backend has no
+/// such fact, or does not tell it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StoreFacts {
+    /// The name and version of the engine or server, such as `PostgreSQL 17.2`.
+    pub engine: Option<String>,
+    /// Size in bytes: of the file, of the tables, or of the memory that the server uses.
+    pub bytes: Option<u64>,
+    /// The part of `bytes` that [`Maintenance::vacuum`] would free. `None` if only a vacuum tells.
+    pub unused: Option<u64>,
+    /// The present time of the server, if there is one.
+    pub time: Option<Timestamp>,
+}
+
 /// Operations on a store as a whole, for its operator. They are not scoped to a user.
 #[async_trait]
 pub trait Maintenance: Send + Sync {
@@ -130,6 +145,12 @@ pub trait Maintenance: Send + Sync {
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
         let _ = (limit, after);
         Err(Error::new(ErrorKind::Unsupported, "users", "this store does not list its users"))
+    }
+
+    /// Returns facts about the backend. Only reads, at a cost that does not grow with the chats. A
+    /// fact that the backend refuses to tell is unknown, and not an error.
+    async fn facts(&self) -> Result<StoreFacts> {
+        Ok(StoreFacts::default())
     }
 
     /// Returns unused space to the system and clears deleted data from it.

@@ -15,7 +15,8 @@ use context_core::store::{
     ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Created,
     Cursor, Erasure, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
     MemoryRecordStore, NewBlob, NewChat, Page, RefLogStore, Revision, SearchHit, SearchQuery,
-    SearchStore, StoreInfo, StoredFragment, StreamStore, TrajectoryStore, Vacuumed, Window,
+    SearchStore, StoreFacts, StoreInfo, StoredFragment, StreamStore, TrajectoryStore, Vacuumed,
+    Window,
 };
 use context_core::{
     BranchName, CancelSignal, Chain, ChatRef, Error, ErrorKind, MessageId, Result, Store,
@@ -421,6 +422,10 @@ impl Maintenance for FaultInjector {
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         self.call(Operation::EraseUser, self.maintenance_store()?.erase_user(user, cancel)).await
+    }
+
+    async fn facts(&self) -> Result<StoreFacts> {
+        self.maintenance_store()?.facts().await
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {

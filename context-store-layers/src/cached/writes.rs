@@ -129,7 +129,7 @@ forward! {
 }
 
 forward! {
-    Maintenance for Shared: check users vacuum backup;
+    Maintenance for Shared: check users facts vacuum backup;
     {
         async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
             let erased = self.inner.require_maintenance()?.erase_user(user, cancel).await;

@@ -6,7 +6,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use context_core::base::limits;
 use context_core::store::{
-    ChatQuery, CheckReport, Cursor, Erasure, Finding, Maintenance, PageWalk, Vacuumed,
+    ChatQuery, CheckReport, Cursor, Erasure, Finding, Maintenance, PageWalk, StoreFacts, Vacuumed,
 };
 use context_core::{CancelSignal, ChatRef, ErrorKind, Result, UserId};
 
@@ -47,6 +47,10 @@ impl Maintenance for Layer {
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         self.maintenance()?.erase_user(user, cancel).await
+    }
+
+    async fn facts(&self) -> Result<StoreFacts> {
+        self.maintenance()?.facts().await
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, Vacuumed};
+use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, StoreFacts, Vacuumed};
 use context_core::{CancelSignal, Error, ErrorKind, Result, UserId};
 
 use super::{Shared, shadow, users};
@@ -55,6 +55,11 @@ impl Maintenance for Shared {
                 .await
             }
         }
+    }
+
+    /// The facts about the store of the chats.
+    async fn facts(&self) -> Result<StoreFacts> {
+        self.main.require_maintenance()?.facts().await
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {

@@ -7,8 +7,8 @@ use context_core::store::{
     Blob, BlobsPruned, Branch, BranchDeletion, Chat, ChatSize, ChatSummary, CheckReport,
     Checkpoint, CommitOutcome, Created, Erasure, FragmentLog, MemoriesFound, MemoryOutcome,
     MemoryStats, MessageNode, OpenedChat, Page, RecordOutcome, RefLog, Revision, RoundsPruned,
-    SearchHit, StoredFragment, StoredStream, StreamOutcome, StreamPart, StreamWatch, StreamsPruned,
-    Vacuumed,
+    SearchHit, StoreFacts, StoredFragment, StoredStream, StreamOutcome, StreamPart, StreamWatch,
+    StreamsPruned, Vacuumed,
 };
 use context_core::trajectory::{RoundHead, RoundRecord};
 use context_core::{Chain, Node, UserId};
@@ -109,6 +109,7 @@ answers! {
     );
     Erasure: |erased| Summary::of(if erased.remaining == 0 { "erased" } else { "remains" },
         erased.chats);
+    StoreFacts: |_facts| Summary::outcome("ok");
     Vacuumed: |_vacuumed| Summary::outcome("ok");
     CommitOutcome: |outcome| Summary::outcome(match outcome {
         CommitOutcome::Applied(_) => "applied",

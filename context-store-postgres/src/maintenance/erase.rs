@@ -108,7 +108,7 @@ async fn rewrite(pool: &Pool, schema: &str, how: &str) -> Result<()> {
     session.end(done).await
 }
 
-async fn size(pool: &Pool, schema: &str) -> Result<u64> {
+pub(crate) async fn size(pool: &Pool, schema: &str) -> Result<u64> {
     let mut session = pool.begin(Work::Inspect, None).await?;
     let query = session.query(sql::SIZE).bind(quoted(schema));
     let size = session.only(query).await.and_then(|row| Ok(row.try_get::<i64, _>(0)?));

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use context_core::store::Durability;
+use context_core::Timestamp;
+use context_core::store::{Durability, StoreFacts};
 use redis::cmd;
 
 use crate::connections::{Connection, ServerNode};
@@ -108,6 +109,36 @@ async fn settings(connection: &Connection, node: ServerNode) -> ReportedSettings
         reports_flushes: reports_flushes(&server),
         run: run_of(&server).map(ToOwned::to_owned),
     }
+}
+
+/// Returns the facts about the server, of a cluster those of its first node with the memory of all.
+/// A command that a server denies leaves its fact unknown.
+pub(crate) async fn facts(connection: &Connection) -> Result<StoreFacts> {
+    let mut facts = StoreFacts::default();
+    facts.bytes = Some(0);
+    for node in connection.nodes().await? {
+        let info = async |section: &str| {
+            let info = connection.run_on::<String>(node, cmd("INFO").arg(section)).await;
+            info.unwrap_or_default()
+        };
+        let memory = info("memory").await;
+        let used = line_of(&memory, "used_memory:").and_then(|used| used.parse::<u64>().ok());
+        facts.bytes = facts.bytes.zip(used).map(|(sum, used)| sum + used);
+        if facts.engine.is_none() {
+            facts.engine = engine(&info("server").await);
+            let time = connection.run_on::<(i64, i64)>(node, &cmd("TIME")).await.ok();
+            let micros = time.map(|(seconds, micros)| seconds * 1_000_000 + micros);
+            facts.time = micros.map(Timestamp::from_micros);
+        }
+    }
+    Ok(facts)
+}
+
+/// Returns the name and the version of a server, from the answer to `INFO server`. Valkey reports
+/// the version of Redis that it is compatible with besides its own.
+fn engine(info: &str) -> Option<String> {
+    let version = |name, key| line_of(info, key).map(|version| format!("{name} {version}"));
+    version("Valkey", "valkey_version:").or_else(|| version("Redis", "redis_version:"))
 }
 
 /// Returns the run of the server, a random name that it has until it ends, from the answer to

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::base::limits;
-use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, Vacuumed};
+use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, StoreFacts, Vacuumed};
 use context_core::{CancelSignal, Error, ErrorKind, Result, UserId};
 use context_store_kit::watch::Topic;
 
+use crate::connections::server;
 use crate::connections::shared::Shared;
 use crate::{check, maintenance};
 
@@ -27,6 +28,10 @@ impl Maintenance for Shared {
         let _change = self.watches.change(Topic::Store);
         let erased = maintenance::erase::erase_user(self, user, cancel).await;
         erased.map_err(|fault| fault.during("erase_user"))
+    }
+
+    async fn facts(&self) -> Result<StoreFacts> {
+        server::facts(&self.connection).await.map_err(|fault| fault.during("facts"))
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {

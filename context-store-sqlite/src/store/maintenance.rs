@@ -4,14 +4,16 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::base::limits;
-use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, Vacuumed};
+use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, StoreFacts, Vacuumed};
 use context_core::{CancelSignal, Result, UserId};
 use context_store_kit::watch::Topic;
+use sqlx::Row as _;
 
 use crate::check;
 use crate::connections::calls::reading;
 use crate::history::listing;
 use crate::maintenance::{backup, erase};
+use crate::sql;
 use crate::store::Shared;
 
 #[async_trait]
@@ -31,6 +33,17 @@ impl Maintenance for Shared {
         let erased = erase::erase_user(&self.connections, user, cancel).await;
         self.watches.wake_all(|| Topic::Store);
         erased.map_err(|fault| fault.during("erase_user"))
+    }
+
+    async fn facts(&self) -> Result<StoreFacts> {
+        reading!(self, "facts", |reader| {
+            let row = sqlx::query(sql::FACTS).fetch_one(&mut *reader).await?;
+            let mut facts = StoreFacts::default();
+            facts.engine = Some(format!("SQLite {}", row.try_get::<String, _>(0)?));
+            facts.bytes = row.try_get::<i64, _>(1)?.try_into().ok();
+            facts.unused = row.try_get::<i64, _>(2)?.try_into().ok();
+            Ok(facts)
+        })
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {
