@@ -57,7 +57,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted; writes
 are complete or not made.";
 
 /// The commands in groups, as the help lists them.
-const GROUPS: [(&str, &[&str]); 10] = [
+pub(crate) const GROUPS: [(&str, &[&str]); 10] = [
     (
         "Look at chats",
         &["ui", "chats", "log", "show", "prompt", "search", "graph", "spill", "streams"],
@@ -364,7 +364,7 @@ impl Command {
             Self::Backup(args) => backup::run(args, app).await,
             Self::Upgrade(args) => upgrade::run(args, app).await,
             Self::Config(args) => config::run(args, app),
-            Self::Completions(args) => completions::run(args, &mut Cli::command(), app),
+            Self::Completions(args) => completions::run(args, app),
             Self::Man(args) => man::run(args, Cli::command(), app),
         }
     }

@@ -13,6 +13,7 @@ mod cli;
 #[path = "../tests/cli/command_table.rs"]
 mod command_table;
 mod commands;
+mod completion;
 mod config;
 mod error;
 mod file_format;

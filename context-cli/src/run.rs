@@ -11,6 +11,7 @@ use context_runtime::store::StoreRegistry;
 
 use crate::app::{App, Outcome};
 use crate::cli::{Cli, Command};
+use crate::completion;
 use crate::config::Config;
 use crate::error::Failure;
 use crate::near_names;
@@ -42,6 +43,9 @@ use crate::text::clean_lines;
 /// }
 /// ```
 pub fn main_with(stores: StoreRegistry) -> ExitCode {
+    if let Some(status) = completion::answer(&stores) {
+        return status;
+    }
     let args: Vec<OsString> = std::env::args_os().collect();
     match Cli::read(&args) {
         Ok(cli) => {

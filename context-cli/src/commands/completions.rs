@@ -1,10 +1,10 @@
-//! `completions`: prints a shell completion script.
+//! `completions`: prints the script with which a shell completes this command.
 
-use clap::Command;
 use clap_complete::Shell;
 use serde::Serialize;
 
 use crate::app::{App, Outcome};
+use crate::completion;
 use crate::error::Failure;
 
 /// Print a script that completes this command in a shell.
@@ -13,7 +13,16 @@ use crate::error::Failure;
 Examples:
   context completions bash >~/.local/share/bash-completion/completions/context
   context completions zsh >\"${fpath[1]}/_context\"
-  context completions fish >~/.config/fish/completions/context.fish")]
+  context completions fish >~/.config/fish/completions/context.fish
+  context completions elvish >>~/.config/elvish/rc.elv
+  context completions powershell >>$PROFILE
+
+The script makes the shell ask `context` at each Tab, so that names of chats, branches, messages and
+the like are completed from the store on the line, or else from that of CONTEXT_STORE. The store is
+only read, and a server that does not answer at once is not waited for. Write the script anew after an
+upgrade, or let the shell do it when it starts, with a line in ~/.bashrc or ~/.zshrc such as
+
+  source <(COMPLETE=bash context)")]
 pub(crate) struct Args {
     /// The shell
     #[arg(value_enum)]
@@ -28,12 +37,11 @@ struct CompletionsRecord<'a> {
     text: &'a str,
 }
 
-pub(crate) fn run(args: Args, command: &mut Command, app: &mut App) -> Result<Outcome, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, command, "context", &mut script);
-    let text = String::from_utf8_lossy(&script);
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
+    let shell = args.shell.to_string();
+    let text = completion::script(&shell).unwrap_or_default();
     if app.out.is_json() {
-        app.out.record(&CompletionsRecord { v: 1, shell: args.shell.to_string(), text: &text })?;
+        app.out.record(&CompletionsRecord { v: 1, shell, text: &text })?;
     } else {
         app.out.text(&text)?;
     }

@@ -1,14 +1,18 @@
 //! `man`: writes the pages of the manual, from the definitions of the help texts.
+//!
+//! The lines of a help text are as wide as a terminal. In a page its prose is filled anew, and only
+//! indented lines, which are command lines, stay as they are.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::Command;
 use clap_mangen::Man;
-use clap_mangen::roff::{Roff, roman};
+use clap_mangen::roff::{Roff, bold, roman};
 use serde::Serialize;
 
 use crate::app::{App, Outcome};
+use crate::cli::GROUPS;
 use crate::error::Failure;
 use crate::text::{clean, count};
 
@@ -17,11 +21,15 @@ use crate::text::{clean, count};
 #[command(after_help = "\
 Examples:
   context man | man -l -
+  context man memory forget | man -l -
   context man --output ~/.local/share/man/man1    then: man context-log
 
 A folder gets one page for each command. Pages of the same name in it are replaced.")]
 pub(crate) struct Args {
-    /// Write all pages into this folder [default: the page of `context`, to standard output]
+    /// The command whose page is printed [default: `context` itself]
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    command: Vec<String>,
+    /// Write all pages into this folder
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
 }
@@ -53,11 +61,15 @@ struct Page {
 pub(crate) fn run(args: Args, command: Command, app: &mut App) -> Result<Outcome, Failure> {
     let pages = pages(command).map_err(Failure::Write)?;
     let Some(folder) = args.output else {
-        if let Some(Page { name, text }) = pages.first() {
-            match app.out.is_json() {
-                true => app.out.record(&PageRecord::new(name, Some(text), None))?,
-                false => app.out.text(text)?,
-            }
+        let words = [&["context".to_owned()], args.command.as_slice()].concat();
+        let wanted = format!("{}.1", words.join("-"));
+        let Some(Page { name, text }) = pages.iter().find(|page| page.name == wanted) else {
+            let command = clean(&args.command.join(" ")).into_owned();
+            return Err(Failure::Usage(format!("there is no command `{command}` with a page")));
+        };
+        match app.out.is_json() {
+            true => app.out.record(&PageRecord::new(name, Some(text), None))?,
+            false => app.out.text(text)?,
         }
         return Ok(Outcome::Success);
     };
@@ -88,37 +100,140 @@ fn pages(command: Command) -> io::Result<Vec<Page>> {
     let mut waiting = vec![root];
     while let Some(command) = waiting.pop() {
         waiting.extend(command.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned());
-        let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let has_subcommands = command.has_subcommands();
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let (prose, examples) = parts(&help);
+        let (synopsis, related) = (synopsis(&command), related(&command));
+        let commands = commands(&command);
+        let variables = variables(&command);
         let man = Man::new(command).source(source.as_str()).manual("Chats of LLM agents");
         let mut text = Vec::new();
         man.render_title(&mut text)?;
         man.render_name_section(&mut text)?;
-        man.render_synopsis_section(&mut text)?;
+        synopsis.to_writer(&mut text)?;
         man.render_description_section(&mut text)?;
+        lines(None, &prose).to_writer(&mut text)?;
         man.render_options_section(&mut text)?;
-        if has_subcommands {
-            man.render_subcommands_section(&mut text)?;
-        }
-        examples_section(&examples).to_writer(&mut text)?;
+        commands.to_writer(&mut text)?;
+        variables.to_writer(&mut text)?;
+        lines(Some("EXAMPLES"), &examples).to_writer(&mut text)?;
+        related.to_writer(&mut text)?;
         let text = String::from_utf8_lossy(&text).into_owned();
         pages.push(Page { name: man.get_filename(), text });
     }
     Ok(pages)
 }
 
-/// Returns the section with the end of a help text. Indented lines are command lines, which stay as
-/// they are; the rest is prose.
-fn examples_section(text: &str) -> Roff {
+/// Divides the end of a help text into prose and examples.
+fn parts(help: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut prose, mut examples) = (Vec::new(), Vec::new());
+    let mut is_example = false;
+    for paragraph in help.split("\n\n") {
+        let begins = paragraph.starts_with("Example");
+        // A paragraph of command lines only goes on where the one before it is.
+        is_example = begins || is_example && paragraph.lines().all(|line| line.starts_with(' '));
+        if is_example {
+            examples.extend(examples.last().map(|_| ""));
+            examples.extend(paragraph.lines().skip(usize::from(begins)));
+        } else {
+            prose.push("");
+            prose.extend(paragraph.lines());
+        }
+    }
+    (prose, examples)
+}
+
+/// Returns lines under a heading. Indented lines stay as they are; the others are filled, and an
+/// empty one begins a paragraph.
+fn lines(heading: Option<&str>, lines: &[&str]) -> Roff {
     let mut roff = Roff::new();
-    roff.control("SH", ["EXAMPLES"]);
+    if lines.iter().all(|line| line.is_empty()) {
+        return roff;
+    }
+    if let Some(heading) = heading {
+        roff.control("SH", [heading]);
+    }
     let mut verbatim = false;
-    for line in text.strip_prefix("Examples:\n").unwrap_or(text).lines() {
-        if line.starts_with(' ') != verbatim {
-            verbatim = !verbatim;
+    for line in lines {
+        let is_indented = line.starts_with(' ') || verbatim && line.is_empty();
+        if is_indented != verbatim {
+            verbatim = is_indented;
             roff.control(if verbatim { "nf" } else { "fi" }, []);
         }
-        roff.text([roman(line)]);
+        match line.is_empty() && !verbatim {
+            true => roff.control("PP", []),
+            false => roff.text([roman(*line)]),
+        };
+    }
+    if verbatim {
+        roff.control("fi", []);
+    }
+    roff
+}
+
+/// Returns the line that the help begins with, such as `context log [OPTIONS] <CHAT>`.
+fn synopsis(command: &Command) -> Roff {
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ");
+    let name = command.get_bin_name().unwrap_or_default();
+    let rest = usage.strip_prefix(name).unwrap_or(usage);
+    let mut roff = Roff::new();
+    roff.control("SH", ["SYNOPSIS"]);
+    roff.text([bold(name), roman(rest)]);
+    roff
+}
+
+/// Lists the commands below this one, those of `context` itself in the groups of its help.
+fn commands(command: &Command) -> Roff {
+    let mut roff = Roff::new();
+    if !command.has_subcommands() {
+        return roff;
+    }
+    roff.control("SH", ["COMMANDS"]);
+    let entry = |roff: &mut Roff, below: &Command| {
+        let about = below.get_about().map(ToString::to_string).unwrap_or_default();
+        let page = below.get_display_name().unwrap_or_default();
+        roff.control("TP", []);
+        roff.text([bold(page), roman("(1)")]);
+        roff.text([roman(about)]);
+    };
+    let is_root = command.get_name() == "context";
+    for (group, names) in GROUPS.iter().filter(|_| is_root) {
+        roff.control("SS", [*group]);
+        let below = names.iter().filter_map(|name| command.find_subcommand(name));
+        below.for_each(|below| entry(&mut roff, below));
+    }
+    if !is_root {
+        command.get_subcommands().for_each(|below| entry(&mut roff, below));
+    }
+    roff
+}
+
+/// Lists the environment variables in place of options.
+fn variables(command: &Command) -> Roff {
+    let mut roff = Roff::new();
+    for arg in command.get_arguments() {
+        let (Some(variable), Some(option)) = (arg.get_env(), arg.get_long()) else { continue };
+        if roff == Roff::new() {
+            roff.control("SH", ["ENVIRONMENT"]);
+        }
+        roff.control("TP", []);
+        roff.text([bold(variable.to_string_lossy())]);
+        roff.text([roman("The value without "), bold(format!("--{option}"))]);
+    }
+    roff
+}
+
+/// Refers to the pages above this one.
+fn related(command: &Command) -> Roff {
+    let name = command.get_display_name().unwrap_or_default();
+    let ends = name.match_indices('-').map(|(at, _)| &name[..at]);
+    // The hyphen of `cherry-pick` is in the name of a command.
+    let above: Vec<_> = ends.filter(|above| !above.ends_with("cherry")).collect();
+    let mut roff = Roff::new();
+    if !above.is_empty() {
+        roff.control("SH", ["SEE ALSO"]);
+        let pages: Vec<_> = above.iter().map(|above| format!("{above}(1)")).collect();
+        roff.text([roman(pages.join(", "))]);
     }
     roff
 }

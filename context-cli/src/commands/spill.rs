@@ -46,6 +46,9 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand, Debug)]
 enum Action {
     /// List the blobs of a chat
+    #[command(after_help = "\
+Example:
+  context spill list support-7")]
     List {
         /// The chat
         chat: String,

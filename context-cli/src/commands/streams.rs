@@ -39,6 +39,9 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand, Debug)]
 enum Action {
     /// List the streams of a chat
+    #[command(after_help = "\
+Example:
+  context streams list support-7")]
     List {
         /// The chat
         chat: String,

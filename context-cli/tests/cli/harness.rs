@@ -11,7 +11,9 @@ use tempfile::TempDir;
 /// Returns a command for the executable without the environment of this machine.
 pub(crate) fn context(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_context"));
-    for name in ["CONTEXT_STORE", "CONTEXT_USER", "CONTEXT_PAGER", "PAGER", "COLUMNS", "LINES"] {
+    for name in
+        ["CONTEXT_STORE", "CONTEXT_USER", "CONTEXT_PAGER", "PAGER", "COLUMNS", "LINES", "COMPLETE"]
+    {
         command.env_remove(name);
     }
     // No configuration of the person who runs the tests.

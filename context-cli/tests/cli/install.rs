@@ -49,7 +49,7 @@ fn the_commands_of_the_readme_install_the_manual_and_completions() {
     let page = fs::read_to_string(share.join("man/man1/context.1")).unwrap();
     assert!(page.contains("Inspects and changes a store"));
     let script = share.join("bash-completion/completions/context");
-    assert!(fs::read_to_string(script).unwrap().contains("cherry-pick"));
+    assert!(fs::read_to_string(script).unwrap().contains("COMPLETE=bash"));
 }
 
 #[test]

@@ -3,7 +3,10 @@
 mod as_of;
 mod command_table;
 #[cfg(unix)]
+mod completing;
+#[cfg(unix)]
 mod confirming;
+#[cfg(unix)]
 mod container;
 mod copying;
 mod data;
