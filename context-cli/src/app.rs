@@ -170,6 +170,17 @@ impl App {
         }
     }
 
+    /// Returns the URL of the store, unless the store is open already.
+    pub(crate) fn store_url(&self) -> Option<String> {
+        match &self.source {
+            StoreSource::Named(stores) => {
+                Some(store_url(&self.settings.store.0, stores).into_owned())
+            }
+            #[cfg(test)]
+            StoreSource::Open(_) => None,
+        }
+    }
+
     /// Opens the store for reading: nothing is created, upgraded or written.
     pub(crate) async fn store_to_read(&self) -> Result<Arc<dyn Store>, Failure> {
         self.store_in(OpenMode::Read).await
@@ -214,7 +225,7 @@ impl App {
     }
 
     /// Returns the stores that can be opened.
-    fn stores(&self) -> StoreRegistry {
+    pub(crate) fn stores(&self) -> StoreRegistry {
         match &self.source {
             StoreSource::Named(stores) => stores.clone(),
             #[cfg(test)]

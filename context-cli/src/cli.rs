@@ -13,9 +13,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::app::{App, Outcome};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, config, copy, delete,
-    diff, erase, export, fork, graph, import, log, man, mcp, memory, pin, prepare, prompt, redact,
-    render, restore, retain, rewind, search, serve, show, spill, streams, tokens, trajectory, ui,
-    upgrade, vacuum, verify, watch,
+    diff, doctor, erase, export, fork, graph, import, log, man, mcp, memory, pin, prepare, prompt,
+    redact, render, restore, retain, rewind, search, serve, show, spill, streams, tokens,
+    trajectory, ui, upgrade, vacuum, verify, watch,
 };
 use crate::error::Failure;
 use crate::output::ColorWhen;
@@ -68,7 +68,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 10] = [
     ("To a model", &["prepare", "tokens", "compact", "pin"]),
     ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
     ("Remove", &["redact", "delete", "retain", "erase"]),
-    ("Look after the store", &["verify", "vacuum", "backup", "upgrade"]),
+    ("Look after the store", &["doctor", "verify", "vacuum", "backup", "upgrade"]),
     ("For other programs", &["serve", "mcp"]),
     ("Other", &["config", "completions", "man", "help"]),
 ];
@@ -206,6 +206,8 @@ pub(crate) enum Command {
     Retain(retain::Args),
     /// Erase everything of a user
     Erase(erase::Args),
+    /// Check what is used, and whether it is well
+    Doctor(doctor::Args),
     /// Check every invariant of the store
     Verify(verify::Args),
     /// Release unused space and clear deleted data from it
@@ -318,7 +320,7 @@ impl Command {
 
     /// Returns whether the command helps with a configuration that cannot be read.
     pub(crate) fn works_without_settings(&self) -> bool {
-        matches!(self, Self::Config(_) | Self::Completions(_) | Self::Man(_))
+        matches!(self, Self::Config(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_))
     }
 
     pub(crate) async fn run(self, app: &mut App) -> Result<Outcome, Failure> {
@@ -359,6 +361,7 @@ impl Command {
             Self::Delete(args) => delete::run(args, app).await,
             Self::Retain(args) => retain::run(args, app).await,
             Self::Erase(args) => erase::run(args, app).await,
+            Self::Doctor(args) => doctor::run(args, app).await,
             Self::Verify(args) => verify::run(args, app).await,
             Self::Vacuum(args) => vacuum::run(args, app).await,
             Self::Backup(args) => backup::run(args, app).await,

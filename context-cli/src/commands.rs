@@ -14,6 +14,7 @@ pub(crate) mod copy;
 mod counting;
 pub(crate) mod delete;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod erase;
 pub(crate) mod export;
 mod export_html;

@@ -10,6 +10,7 @@ mod confirming;
 mod container;
 mod copying;
 mod data;
+mod doctor;
 mod errors;
 mod files;
 mod folders;
