@@ -261,11 +261,13 @@ impl App {
     }
 
     /// Returns the file of the store, if it has one.
-    pub(crate) fn store_file(&self) -> Option<&str> {
-        match &self.location {
-            StoreLocation::Url(url) => file_of(url),
+    pub(crate) fn store_file(&self) -> Option<String> {
+        match &self.source {
+            StoreSource::Named(stores) => {
+                file_of(&store_url(&self.settings.store.0, stores)).map(str::to_owned)
+            }
             #[cfg(test)]
-            StoreLocation::Open(_) => None,
+            StoreSource::Open(_) => None,
         }
     }
 

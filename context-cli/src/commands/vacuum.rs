@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
 }
 
 fn plan(app: &mut App) -> Result<Outcome, Failure> {
-    let sizes = app.store_file().and_then(sqlite_sizes);
+    let sizes = app.store_file().as_deref().and_then(sqlite_sizes);
     if app.out.is_json() {
         let (before, after) = (sizes.map(|sizes| sizes.0), sizes.map(|sizes| sizes.0 - sizes.1));
         app.out.record(&VacuumRecord { v: 1, before, after, status: "would_go" })?;
