@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use clap::builder::Styles;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::app::{App, Outcome};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, config, copy, delete,
     diff, doctor, erase, export, fork, graph, import, log, man, mcp, memory, pin, prepare, prompt,
-    redact, render, restore, retain, rewind, search, serve, show, spill, streams, tokens,
+    redact, render, restore, retain, rewind, schema, search, serve, show, spill, streams, tokens,
     trajectory, ui, upgrade, vacuum, verify, watch,
 };
 use crate::error::Failure;
@@ -70,7 +70,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 10] = [
     ("Remove", &["redact", "delete", "retain", "erase"]),
     ("Look after the store", &["doctor", "verify", "vacuum", "backup", "upgrade"]),
     ("For other programs", &["serve", "mcp"]),
-    ("Other", &["config", "completions", "man", "help"]),
+    ("Other", &["config", "schema", "completions", "man", "help"]),
 ];
 
 /// Inspects and changes a store of agent conversations.
@@ -82,6 +82,9 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// The name of the command, such as `memory list`.
+    #[arg(skip)]
+    pub(crate) name: String,
 }
 
 /// The options of every command.
@@ -218,6 +221,8 @@ pub(crate) enum Command {
     Upgrade(upgrade::Args),
     /// Show and change the defaults of the command line
     Config(config::Args),
+    /// Print the JSON Schema of what a command writes with --json
+    Schema(schema::Args),
     /// Print a script that completes this command in a shell
     Completions(completions::Args),
     /// Write the pages of the manual
@@ -252,6 +257,7 @@ impl Cli {
             }
         };
         let mut cli = Self::from_arg_matches(&matches)?;
+        cli.name = name_of(&matches);
         let of_environment = |id| matches.value_source(id) == Some(ValueSource::EnvVariable);
         cli.global.store_of_environment = of_environment("store");
         cli.global.user_of_environment = of_environment("user");
@@ -264,6 +270,16 @@ impl Cli {
             }
         }
     }
+}
+
+/// Returns the name of the command that was read, with that of its own command.
+fn name_of(matches: &ArgMatches) -> String {
+    let (mut name, mut matches) = (Vec::new(), matches);
+    while let Some((next, inner)) = matches.subcommand() {
+        name.push(next);
+        matches = inner;
+    }
+    name.join(" ")
 }
 
 /// Returns an argument that was read as short flags, and is the name of a chat: those of Claude
@@ -366,6 +382,7 @@ impl Command {
             Self::Vacuum(args) => vacuum::run(args, app).await,
             Self::Backup(args) => backup::run(args, app).await,
             Self::Upgrade(args) => upgrade::run(args, app).await,
+            Self::Schema(args) => schema::run(&args, app),
             Self::Config(args) => config::run(args, app),
             Self::Completions(args) => completions::run(args, app),
             Self::Man(args) => man::run(args, Cli::command(), app),

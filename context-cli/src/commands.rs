@@ -38,6 +38,7 @@ pub(crate) mod render;
 pub(crate) mod restore;
 pub(crate) mod retain;
 pub(crate) mod rewind;
+pub(crate) mod schema;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod show;
@@ -65,6 +66,7 @@ use context_runtime::{
         PageWalk, PlacedNode,
     },
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::workspace::{RestoredRecord, WorkspaceArgs, report_files};
@@ -250,7 +252,7 @@ fn written_in(node: &Node) -> WrittenIn {
 
 /// JSON record of `fork`, `rewind`, `restore` and `branches --switch`: the branch after the
 /// command.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct MovedRecord<'a> {
     v: u32,
     chat: &'a str,

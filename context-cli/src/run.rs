@@ -11,6 +11,7 @@ use context_runtime::store::StoreRegistry;
 
 use crate::app::{App, Outcome};
 use crate::cli::{Cli, Command};
+use crate::commands::schema;
 use crate::completion;
 use crate::config::Config;
 use crate::error::Failure;
@@ -123,7 +124,7 @@ fn execute(
     output: impl FnOnce(crate::output::OutputSettings) -> Output,
     report: &mut dyn FnMut(&Failure, Option<&Settings>),
 ) -> ExitCode {
-    let Cli { global, command } = cli;
+    let Cli { global, command, name } = cli;
     let config = match Config::read() {
         Ok(config) => config,
         // It can be looked at and mended.
@@ -138,11 +139,11 @@ fn execute(
     let mut app = App::new(settings, stores, out);
     // A separate worker thread, so that Ctrl-C is handled while the command computes or waits for
     // input.
-    let result = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(Failure::Runtime)
+    let result = schema::check_fields(&name, &app.settings.fields)
+        .and_then(|()| {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(1).enable_all().build().map_err(Failure::Runtime)
+        })
         .and_then(|runtime| runtime.block_on(run_and_close(command, &mut app)))
         .and_then(|done| app.out.finish().and_then(|()| app.out.flush()).map(|()| done));
     match result {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 use context_runtime::Error;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::{App, Outcome, file_of, maintenance};
@@ -30,8 +31,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `backup`: the new file.
-#[derive(Serialize)]
-struct BackupRecord {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BackupRecord {
     v: u32,
     file: String,
     bytes: u64,

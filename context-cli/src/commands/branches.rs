@@ -1,9 +1,10 @@
 //! `branches`: lists, switches, renames and deletes the branches of a chat, and shows their log.
 
-mod ref_log;
+pub(super) mod ref_log;
 
 use context_runtime::removal::{RemovalOptions, RemovalReport, delete_branch};
 use context_runtime::{BranchName, Error, Store};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::removal_report::{RemovalArgs, along, confirm, end, item, not_reached, totals};
@@ -56,8 +57,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `branches`: one branch.
-#[derive(Serialize)]
-struct BranchRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct BranchRecord<'a> {
     v: u32,
     branch: &'a str,
     /// The newest message of the branch.
@@ -69,8 +70,8 @@ struct BranchRecord<'a> {
 }
 
 /// JSON record of `branches --rename`.
-#[derive(Serialize)]
-struct RenamedRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RenamedRecord<'a> {
     v: u32,
     chat: &'a str,
     /// The old name.
@@ -80,8 +81,8 @@ struct RenamedRecord<'a> {
 }
 
 /// JSON record of `branches --delete`.
-#[derive(Serialize)]
-struct DeletedRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DeletedRecord<'a> {
     v: u32,
     chat: &'a str,
     /// The deleted branch.
@@ -90,6 +91,7 @@ struct DeletedRecord<'a> {
     messages: u64,
     /// `would_go` or `removed`.
     status: &'static str,
+    #[schemars(with = "serde_json::Value")]
     removed: &'a RemovalReport,
 }
 

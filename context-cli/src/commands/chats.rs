@@ -2,6 +2,7 @@
 
 use context_runtime::limits;
 use context_runtime::store::{ChatQuery, ChatSummary, PageWalk};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::source_of;
@@ -31,8 +32,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `chats`: one chat.
-#[derive(Serialize)]
-struct ChatRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ChatRecord<'a> {
     v: u32,
     chat: &'a str,
     title: Option<&'a str>,

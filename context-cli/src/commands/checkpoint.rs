@@ -5,6 +5,7 @@ use std::sync::Arc;
 use context_runtime::removal::{RemovalOptions, RemovalReport, delete_checkpoint};
 use context_runtime::workspace::Snapshot;
 use context_runtime::{ChatRef, CheckpointName, Error, Store, store::Checkpoint};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::branches::{OF_MESSAGES, show_references};
@@ -50,8 +51,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `checkpoint`: one checkpoint.
-#[derive(Serialize)]
-struct CheckpointRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CheckpointRecord<'a> {
     v: u32,
     checkpoint: &'a str,
     message: Option<&'a str>,
@@ -62,6 +63,7 @@ struct CheckpointRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Value>")]
     removed: Option<&'a RemovalReport>,
 }
 

@@ -1,6 +1,7 @@
 //! `cherry-pick`: copies messages to the end of another branch.
 
 use context_runtime::{BranchName, Diagnostic};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{engine, find_message};
@@ -30,8 +31,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `cherry-pick`: the complete result.
-#[derive(Serialize)]
-struct CherryPickRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CherryPickRecord<'a> {
     v: u32,
     chat: &'a str,
     /// The target branch.
@@ -40,12 +41,13 @@ struct CherryPickRecord<'a> {
     head: Option<&'a str>,
     copies: Vec<CopyRecord<'a>>,
     /// Calls without results, and results without calls.
+    #[schemars(with = "Vec<serde_json::Value>")]
     diagnostics: &'a [Diagnostic],
 }
 
 /// A message of a [`CherryPickRecord`].
-#[derive(Serialize)]
-struct CopyRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CopyRecord<'a> {
     message: &'a str,
     copy: &'a str,
 }

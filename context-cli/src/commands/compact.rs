@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::value_parser;
 use context_runtime::tokens::{Budget, WindowSource};
 use context_runtime::{ContextEngine, Diagnostic, PlanReport, compaction::OnDemand};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::counting::{Limits, overflow};
@@ -57,8 +58,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `compact`.
-#[derive(Serialize)]
-struct CompactRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CompactRecord<'a> {
     v: u32,
     chat: &'a str,
     branch: &'a str,
@@ -71,11 +72,15 @@ struct CompactRecord<'a> {
     /// Tokens of the messages after the compaction. Not set for an undo.
     after: Option<u64>,
     /// The window, the reserve, and the origin of the window. Not set for an undo.
+    #[schemars(with = "Option<serde_json::Value>")]
     budget: Option<Budget>,
+    #[schemars(with = "Option<String>")]
     window_source: Option<WindowSource>,
     /// All plans, including those that were not carried out.
+    #[schemars(with = "Vec<serde_json::Value>")]
     steps: Vec<PlanReport>,
     /// Diagnostics of reading the chat. Empty for an undo.
+    #[schemars(with = "Vec<serde_json::Value>")]
     diagnostics: &'a [Diagnostic],
 }
 

@@ -1,6 +1,7 @@
 //! `completions`: prints the script with which a shell completes this command.
 
 use clap_complete::Shell;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::{App, Outcome};
@@ -30,8 +31,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `completions`: the script.
-#[derive(Serialize)]
-struct CompletionsRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CompletionsRecord<'a> {
     v: u32,
     shell: String,
     text: &'a str,

@@ -1,6 +1,7 @@
 //! `config`: shows and changes the configuration of a person.
 
 use clap::Subcommand;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::{App, Outcome};
@@ -65,8 +66,8 @@ enum Action {
 }
 
 /// JSON record of `config`: a value in use, or one that was changed.
-#[derive(Serialize)]
-struct ConfigRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ConfigRecord<'a> {
     v: u32,
     key: &'a str,
     value: Option<&'a str>,
@@ -75,8 +76,8 @@ struct ConfigRecord<'a> {
 }
 
 /// JSON record of `config path`.
-#[derive(Serialize)]
-struct ConfigPathRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ConfigPathRecord<'a> {
     v: u32,
     path: &'a str,
     exists: bool,

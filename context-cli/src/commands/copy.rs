@@ -1,12 +1,13 @@
 //! `copy`: copies a chat with its whole graph under another name or to another store, or all chats
 //! from store to store.
 
-mod stores;
+pub(super) mod stores;
 
 use std::sync::Arc;
 
 use context_runtime::transfer::{self, LeftBehind};
 use context_runtime::{Diagnostic, store::OpenMode};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::leave_behind::LeaveBehindArgs;
@@ -62,8 +63,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `copy` of a chat: the new chat.
-#[derive(Serialize)]
-struct CopyRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CopyRecord<'a> {
     v: u32,
     /// The original chat.
     from: &'a str,
@@ -72,6 +73,7 @@ struct CopyRecord<'a> {
     messages: u64,
     branches: u64,
     /// Inconsistencies, and how they were resolved.
+    #[schemars(with = "Vec<serde_json::Value>")]
     diagnostics: &'a [Diagnostic],
 }
 

@@ -4,6 +4,7 @@ use context_runtime::Error;
 use context_runtime::removal::{
     RemainingKind, RemovalOptions, RemovalReport, delete_chat, plan_deletion,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::removal_report::{RemovalArgs, along, confirm, copies, end, item, not_reached, totals};
@@ -38,8 +39,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `delete`: one chat.
-#[derive(Serialize)]
-struct DeleteRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DeleteRecord<'a> {
     v: u32,
     chat: &'a str,
     /// False in a dry run, and if another process deleted the chat first.
@@ -47,6 +48,7 @@ struct DeleteRecord<'a> {
     /// `would_go` or `removed`.
     status: &'static str,
     /// The removed copies, and the remaining ones.
+    #[schemars(with = "serde_json::Value")]
     removed: &'a RemovalReport,
     not_reached: &'a [&'static str],
 }

@@ -4,6 +4,7 @@ use context_runtime::{
     BranchName,
     store::{Chain, Node},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::engine;
@@ -31,8 +32,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `diff`: the complete result.
-#[derive(Serialize)]
-struct DiffRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DiffRecord<'a> {
     v: u32,
     chat: &'a str,
     /// The number of common messages, from the root.
@@ -44,16 +45,16 @@ struct DiffRecord<'a> {
 }
 
 /// A branch of a [`DiffRecord`].
-#[derive(Serialize)]
-struct Side<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Side<'a> {
     branch: &'a str,
     /// The messages that only this branch has.
     messages: Vec<SideMessage<'a>>,
 }
 
 /// A message of a [`Side`].
-#[derive(Serialize)]
-struct SideMessage<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SideMessage<'a> {
     id: &'a str,
     role: &'static str,
     preview: String,

@@ -6,6 +6,7 @@ mod environment;
 mod file;
 mod store;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::checks::{Check, Status};
@@ -30,8 +31,8 @@ only.")]
 pub(crate) struct Args {}
 
 /// JSON record of `doctor`: all checks.
-#[derive(Serialize)]
-struct DoctorRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DoctorRecord<'a> {
     v: u32,
     problems: usize,
     warnings: usize,

@@ -2,6 +2,7 @@
 
 use context_runtime::UserId;
 use context_runtime::removal::{RemovalOptions, RemovalReport, erase_user};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::removal_report::{RemovalArgs, confirm, end, item, not_reached};
@@ -35,8 +36,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `erase`: the proof.
-#[derive(Serialize)]
-struct EraseRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct EraseRecord<'a> {
     v: u32,
     /// The user.
     user: &'a str,

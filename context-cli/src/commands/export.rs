@@ -12,6 +12,7 @@ use context_runtime::{
     store::{HistoryStore, NodeKind, PlacedNode, Window},
     transfer::{self, LeftBehind},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::export_html;
@@ -126,8 +127,8 @@ impl Form {
 }
 
 /// JSON record of `export`: one chat.
-#[derive(Serialize)]
-struct ExportRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ExportRecord<'a> {
     v: u32,
     chat: &'a str,
     /// The file from which the chat was imported.
@@ -136,8 +137,10 @@ struct ExportRecord<'a> {
     to: &'static str,
     /// The conversation in its original form, a list of messages, or an object that contains such a
     /// list.
+    #[schemars(with = "serde_json::Value")]
     conversation: Json,
     /// Content that was left out, with reasons.
+    #[schemars(with = "Vec<serde_json::Value>")]
     diagnostics: &'a [Diagnostic],
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use context_runtime::Store;
 use context_runtime::store::Window;
 use context_runtime::transcript::MarkdownDocument;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{all_readable, branch_end, existing_chat, prompt};
@@ -12,8 +13,8 @@ use crate::app::{App, Outcome};
 use crate::error::Failure;
 
 /// JSON record of `export --to md`: one chat.
-#[derive(Serialize)]
-struct DocumentRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DocumentRecord<'a> {
     v: u32,
     chat: &'a str,
     /// Always `md`.

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use context_runtime::{GraphFormat, MessageGraph};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Marks, existing_chat};
@@ -42,8 +43,8 @@ enum Format {
 }
 
 /// JSON record of `graph`: one message and its position.
-#[derive(Serialize)]
-struct GraphRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct GraphRecord<'a> {
     v: u32,
     id: &'a str,
     /// The preceding message.
@@ -59,8 +60,8 @@ struct GraphRecord<'a> {
 }
 
 /// JSON record of `graph --format mermaid` and `dot`: the text.
-#[derive(Serialize)]
-struct GraphTextRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct GraphTextRecord<'a> {
     v: u32,
     chat: &'a str,
     /// `mermaid` or `dot`.

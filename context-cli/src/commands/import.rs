@@ -3,7 +3,7 @@
 
 pub(super) mod jsonl;
 pub(super) mod planned_chat;
-mod report;
+pub(super) mod report;
 pub(super) mod walk;
 
 use std::path::PathBuf;

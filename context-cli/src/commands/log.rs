@@ -2,6 +2,7 @@
 
 use context_runtime::WrittenIn;
 use context_runtime::store::Window;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Marks, all_readable, branch_end, written_in};
@@ -32,8 +33,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `log`: one message.
-#[derive(Serialize)]
-struct LogRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LogRecord<'a> {
     v: u32,
     id: &'a str,
     /// `system`, `user`, `assistant`, `tool` or `boundary`.
@@ -45,6 +46,7 @@ struct LogRecord<'a> {
     revision: u32,
     /// The turn and the run that wrote it, if they are recorded.
     #[serde(flatten)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     written_in: WrittenIn,
     /// The branches whose head is this message.
     branches: Vec<String>,

@@ -9,6 +9,7 @@ use std::{fs, io};
 use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::{App, Outcome};
@@ -35,8 +36,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `man`: a page, as text or as a file.
-#[derive(Serialize)]
-struct PageRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PageRecord<'a> {
     v: u32,
     /// The name of the page, `context-log.1`.
     page: &'a str,

@@ -1,17 +1,17 @@
 //! `memory`: memories of earlier conversations: recall, list, add, forget, count, quarantine, uses.
 
-mod add;
+pub(super) mod add;
 mod capture;
-mod forget;
+pub(super) mod forget;
 mod lines;
 mod list;
-mod memory_view;
-mod quarantine;
-mod recall;
+pub(super) mod memory_view;
+pub(super) mod quarantine;
+pub(super) mod recall;
 mod session_memories;
 mod source_args;
-mod stats;
-mod uses;
+pub(super) mod stats;
+pub(super) mod uses;
 
 use std::sync::Arc;
 

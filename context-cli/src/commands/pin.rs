@@ -1,6 +1,7 @@
 //! `pin`: lists, sets and removes pins of messages.
 
 use context_runtime::store::{Node, Window};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{branch_end, engine, find_message};
@@ -32,8 +33,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `pin`: one message.
-#[derive(Serialize)]
-struct PinRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PinRecord<'a> {
     v: u32,
     id: &'a str,
     role: &'static str,

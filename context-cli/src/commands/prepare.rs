@@ -12,6 +12,7 @@ use context_runtime::{
     model::{ModelCodec, Unanswered},
     provider, renderer,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::conversation::{Conversation, ConversationArgs, each};
@@ -92,8 +93,8 @@ enum UnansweredCalls {
 }
 
 /// JSON record that `prepare --json` writes to standard error, one per body.
-#[derive(Serialize)]
-struct PrepareRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PrepareRecord<'a> {
     v: u32,
     name: &'a str,
     provider: &'a str,
@@ -101,15 +102,19 @@ struct PrepareRecord<'a> {
     /// Tokens of the whole request before compaction.
     before: u64,
     /// All plans, including those that were not carried out.
+    #[schemars(with = "Vec<serde_json::Value>")]
     plans: &'a [PlanReport],
     /// The tokens of the request's parts, in order.
+    #[schemars(with = "serde_json::Value")]
     breakdown: &'a Breakdown,
     #[serde(flatten)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     estimate: &'a Estimate,
     /// Headers that the body needs besides those of every request, as pairs of name and value.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     headers: &'a [(&'static str, &'static str)],
     /// Repairs, and content that the form cannot represent.
+    #[schemars(with = "Vec<serde_json::Value>")]
     diagnostics: &'a [Diagnostic],
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use context_runtime::store::{Chain, Node};
 use context_runtime::{ContextEngine, Diagnostic, Json, Store};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{all_readable, body, find_message};
@@ -35,8 +36,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `prompt`: the complete result.
-#[derive(Serialize)]
-struct PromptRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PromptRecord<'a> {
     v: u32,
     chat: &'a str,
     /// Missing with `--as-of`.
@@ -49,14 +50,16 @@ struct PromptRecord<'a> {
     system_prompt: &'a str,
     messages: Vec<PromptMessage<'a>>,
     /// Content that was left out, with reasons.
+    #[schemars(with = "Vec<serde_json::Value>")]
     diagnostics: &'a [Diagnostic],
 }
 
 /// A message of a [`PromptRecord`].
-#[derive(Serialize)]
-struct PromptMessage<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PromptMessage<'a> {
     id: &'a str,
     /// The message: `role`, `parts`, `metadata`.
+    #[schemars(with = "Option<serde_json::Value>")]
     message: Option<Json>,
 }
 

@@ -2,6 +2,7 @@
 
 use context_runtime::removal::{Redaction, RemovalOptions, RemovalReport, redact_messages};
 use context_runtime::{ChatRef, Error, MessageId, Store};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::removal_report::{RemovalArgs, along, confirm, copies, end, item, not_reached, totals};
@@ -43,8 +44,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `redact`: one message.
-#[derive(Serialize)]
-struct RedactRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RedactRecord<'a> {
     v: u32,
     chat: &'a str,
     message: &'a str,
@@ -54,12 +55,13 @@ struct RedactRecord<'a> {
 
 /// JSON record of `redact` after those of the messages: everything that was removed, and remaining
 /// copies.
-#[derive(Serialize)]
-struct RemovedRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RemovedRecord<'a> {
     v: u32,
     chat: &'a str,
     /// `would_go` or `removed`.
     status: &'static str,
+    #[schemars(with = "serde_json::Value")]
     removed: &'a RemovalReport,
     not_reached: &'a [&'static str],
 }

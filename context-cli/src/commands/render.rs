@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use context_runtime::transcript::FileText;
 use context_runtime::{FORMATS, Fragment, RenderOptions, fragments::FRAGMENTS_SCHEMA, renderer};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -54,8 +55,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `render`: the text.
-#[derive(Serialize)]
-struct RenderRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RenderRecord<'a> {
     v: u32,
     format: &'a str,
     text: &'a str,

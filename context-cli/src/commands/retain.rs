@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use context_runtime::removal::{RemovalOptions, RemovalReport};
 use context_runtime::{Removal, RemovalReason, Retention};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::removal_report::{RemovalArgs, along, confirm, counted, end, not_reached, totals};
@@ -84,8 +85,8 @@ impl FromStr for ArgValue<ByteSize> {
 }
 
 /// JSON record of `retain`: a chat, or a part of it.
-#[derive(Serialize)]
-struct RetainRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RetainRecord<'a> {
     v: u32,
     chat: &'a str,
     /// The branch, if only a branch is removed.
@@ -99,10 +100,12 @@ struct RetainRecord<'a> {
     /// The time of the last write.
     last_used: String,
     /// `idle`, `count` or `bytes`.
+    #[schemars(with = "String")]
     reason: RemovalReason,
     /// `would_go`, `removed`, or `kept` because it was written to meanwhile.
     status: &'static str,
     /// Everything that goes with it.
+    #[schemars(with = "serde_json::Value")]
     removed: &'a RemovalReport,
 }
 

@@ -7,6 +7,7 @@ use context_runtime::{
     Error, ErrorKind, Role,
     store::{Cursor, SearchHit, SearchQuery, SearchScope},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::existing_chat;
@@ -76,9 +77,9 @@ impl Speaker {
 }
 
 /// JSON record of `search`: hits, best first, then the end of the page.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
-enum SearchRecord<'a> {
+pub(super) enum SearchRecord<'a> {
     /// A matching message.
     Hit {
         v: u32,
@@ -89,6 +90,7 @@ enum SearchRecord<'a> {
         /// The score, higher for better matches and comparable only within one search.
         score: f64,
         /// A part of the text. `marks` are the byte ranges of the words in its UTF-8 form.
+        #[schemars(with = "serde_json::Value")]
         snippet: &'a Snippet,
     },
     /// The end of the page.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use context_runtime::store::OpenMode;
 use context_server::{Operations, Service, ServiceLimits, Tokens};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ui::random_token;
@@ -79,8 +80,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `serve`.
-#[derive(Serialize)]
-struct ServeRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ServeRecord<'a> {
     v: u32,
     /// The address of the service.
     url: &'a str,
@@ -88,8 +89,8 @@ struct ServeRecord<'a> {
 }
 
 /// JSON record of `serve --new-token`.
-#[derive(Serialize)]
-struct NewTokenRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct NewTokenRecord<'a> {
     v: u32,
     /// The token, which is stored nowhere.
     token: &'a str,

@@ -5,6 +5,7 @@ use context_runtime::{
     compaction::FrontEntry,
     store::{Node, StoredBoundary},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{all_readable, body, find_message, written_in};
@@ -29,8 +30,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `show`: one message.
-#[derive(Serialize)]
-struct ShowRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ShowRecord<'a> {
     v: u32,
     chat: &'a str,
     id: &'a str,
@@ -44,10 +45,13 @@ struct ShowRecord<'a> {
     revision: u32,
     /// The turn and the run that wrote it, if they are recorded.
     #[serde(flatten)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     written_in: WrittenIn,
     /// The message: `role`, `parts`, `metadata`. Null if this version cannot read it.
+    #[schemars(with = "Option<serde_json::Value>")]
     message: Option<Json>,
     /// The earlier revisions, oldest first.
+    #[schemars(with = "Vec<Option<serde_json::Value>>")]
     revisions: Vec<Option<Json>>,
     /// The trajectory nodes linked to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -55,8 +59,8 @@ struct ShowRecord<'a> {
 }
 
 /// A node that represents a message.
-#[derive(Serialize)]
-struct NodeRecord {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct NodeRecord {
     session: String,
     /// The calling agent, 0 for the main one.
     agent: u32,

@@ -12,6 +12,7 @@ use context_runtime::{
     ChatRef, Error, ErrorKind, Store, Timestamp, limits,
     store::{Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, PageWalk},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output_args::OutputArgs;
@@ -117,8 +118,8 @@ impl FromStr for ByteRange {
 }
 
 /// JSON record of `spill list`: one blob.
-#[derive(Serialize)]
-struct SpillRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SpillRecord<'a> {
     v: u32,
     chat: &'a str,
     /// The hash of the bytes.
@@ -132,8 +133,8 @@ struct SpillRecord<'a> {
 }
 
 /// JSON record of `spill read`.
-#[derive(Serialize)]
-struct SpillReadRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SpillReadRecord<'a> {
     v: u32,
     chat: &'a str,
     blob: String,
@@ -150,10 +151,11 @@ struct SpillReadRecord<'a> {
 }
 
 /// JSON record of `spill prune`: the removed blobs.
-#[derive(Serialize)]
-struct SpillPruneRecord {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SpillPruneRecord {
     v: u32,
     #[serde(flatten)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pruned: BlobsPruned,
     /// `would_go` or `removed`.
     status: &'static str,

@@ -10,6 +10,7 @@ use context_runtime::{
     ChatRef, Error, ErrorKind, Store, Timestamp, limits,
     store::{PageWalk, StoredStream, StreamPrune, StreamState, StreamStore, StreamsPruned},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::removal_report::{RemovalArgs, confirm, counted, end, not_reached};
@@ -90,8 +91,8 @@ The answers that were stored as messages stay.")]
 }
 
 /// JSON record of `streams list`: one stream.
-#[derive(Serialize)]
-struct StreamRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct StreamRecord<'a> {
     v: u32,
     chat: &'a str,
     stream: &'a str,
@@ -111,8 +112,8 @@ struct StreamRecord<'a> {
 }
 
 /// JSON record of `streams show`: one chunk.
-#[derive(Serialize)]
-struct ChunkRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ChunkRecord<'a> {
     v: u32,
     chat: &'a str,
     stream: &'a str,
@@ -123,10 +124,11 @@ struct ChunkRecord<'a> {
 }
 
 /// JSON record of `streams prune`: the removed streams.
-#[derive(Serialize)]
-struct StreamPruneRecord {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct StreamPruneRecord {
     v: u32,
     #[serde(flatten)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pruned: StreamsPruned,
     /// `would_go` or `removed`.
     status: &'static str,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::value_parser;
 use context_runtime::Diagnostic;
 use context_runtime::tokens::{AS_OF, Estimate, Modality, TokenCount, TokenCounter, WindowSource};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::conversation::ConversationArgs;
@@ -48,35 +49,40 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `tokens`: one conversation.
-#[derive(Serialize)]
-struct TokensRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TokensRecord<'a> {
     v: u32,
     name: &'a str,
     messages: usize,
     #[serde(flatten)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     estimate: &'a Estimate,
     /// Content that was left out or changed.
+    #[schemars(with = "Vec<serde_json::Value>")]
     diagnostics: &'a [Diagnostic],
 }
 
 /// JSON record of `tokens --text`.
-#[derive(Serialize)]
-struct TextRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TextRecord<'a> {
     v: u32,
     model: &'a str,
+    #[schemars(with = "serde_json::Value")]
     tokens: TokenCount,
 }
 
 /// JSON record of `tokens --models`: one model.
-#[derive(Serialize)]
-struct ModelRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ModelRecord<'a> {
     v: u32,
     as_of: &'a str,
     name: &'a str,
     window: Option<u64>,
+    #[schemars(with = "Option<String>")]
     window_source: Option<WindowSource>,
     max_output: Option<u64>,
     /// The modalities that the model reads.
+    #[schemars(with = "Option<Vec<String>>")]
     modalities: Option<BTreeSet<Modality>>,
     input: Option<f64>,
     output: Option<f64>,

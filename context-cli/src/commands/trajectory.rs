@@ -1,14 +1,14 @@
 //! `trajectory`: recorded runs of agents: list, show, draw, export, count, prune, import, record.
 //! record.
 
-mod import;
-mod list;
-mod outline;
-mod prune;
+pub(super) mod import;
+pub(super) mod list;
+pub(super) mod outline;
+pub(super) mod prune;
 pub(super) mod record;
 mod show;
-mod stats;
-mod write;
+pub(super) mod stats;
+pub(super) mod write;
 
 use std::sync::Arc;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use context_runtime::Store;
 use context_runtime::store::OpenMode;
 use context_server::{Operations, Server, chat_path};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::existing_chat;
@@ -52,8 +53,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `ui`.
-#[derive(Serialize)]
-struct UiRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct UiRecord<'a> {
     v: u32,
     /// The address to open, with its token.
     url: &'a str,

@@ -1,6 +1,7 @@
 //! `upgrade`: upgrades a store of an older version.
 
 use context_runtime::store::OpenMode;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::{App, Outcome};
@@ -22,8 +23,8 @@ programs of the older version cannot read the store any more.")]
 pub(crate) struct Args {}
 
 /// JSON record of `upgrade`. Versions are those of the store's schema.
-#[derive(Serialize)]
-struct UpgradeRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct UpgradeRecord<'a> {
     v: u32,
     store: &'static str,
     /// `upgraded` or `unchanged`.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 
 use bytesize::ByteSize;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::{App, Outcome, maintenance};
@@ -27,8 +28,8 @@ pub(crate) struct Args {
 }
 
 /// JSON record of `vacuum`: sizes in bytes.
-#[derive(Serialize)]
-struct VacuumRecord {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct VacuumRecord {
     v: u32,
     /// `null` in a dry run if the store cannot say it.
     before: Option<u64>,

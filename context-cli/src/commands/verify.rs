@@ -1,6 +1,7 @@
 //! `verify`: checks every invariant of the store, for all users.
 
 use context_runtime::store::{CheckReport, Finding};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::{App, Outcome, maintenance};
@@ -20,8 +21,8 @@ something is broken.")]
 pub(crate) struct Args {}
 
 /// JSON record of `verify`: the whole report.
-#[derive(Serialize)]
-struct VerifyRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct VerifyRecord<'a> {
     v: u32,
     chats: u64,
     messages: u64,
@@ -32,6 +33,7 @@ struct VerifyRecord<'a> {
     /// The number of memory records.
     memories: u64,
     /// The invariants that are violated. Empty for a sound store.
+    #[schemars(with = "Vec<serde_json::Value>")]
     findings: &'a [Finding],
 }
 

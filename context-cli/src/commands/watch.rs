@@ -3,7 +3,7 @@
 
 mod changes;
 mod folders;
-mod report;
+pub(super) mod report;
 mod session;
 
 use std::path::PathBuf;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use context_runtime::store::Chat;
 use context_runtime::workspace::{GitSnapshots, Restored, Snapshot, Workspace};
 use context_runtime::{ContextEngine, Diagnostic, Store};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::engine;
@@ -69,7 +70,7 @@ impl WorkspaceArgs {
 }
 
 /// The files in a JSON record of a move.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct RestoredRecord<'a> {
     /// The id of the snapshot that was taken just before.
     before: &'a str,

@@ -110,6 +110,7 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("config set", None, "config set color never"),
     ("config unset", None, "config unset color"),
     ("config path", None, "config path"),
+    ("schema", None, "schema chats"),
     ("completions", None, "completions bash"),
     ("man", None, "man"),
 ];

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use context_runtime::store::{RefChange, RefLog};
 use context_runtime::{Error, ErrorKind, MessageId, Store};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::{App, Outcome};
@@ -12,14 +13,15 @@ use crate::output::Style;
 use crate::text::{clean, count, short_id, short_time, time};
 
 /// JSON record of `branches --log`: one change of a branch or a checkpoint.
-#[derive(Serialize)]
-struct RefChangeRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct RefChangeRecord<'a> {
     v: u32,
     /// The number of the change among all changes of the chat, from 1.
     number: u64,
     at: String,
     /// The kind of the change, and the names, message ids and counts that it has.
     #[serde(flatten)]
+    #[schemars(with = "serde_json::Value")]
     change: &'a RefChange,
 }
 

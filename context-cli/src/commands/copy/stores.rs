@@ -8,6 +8,7 @@ use context_runtime::{
     ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, limits,
     store::{OpenMode, PageWalk},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Args;
@@ -19,8 +20,8 @@ use crate::progress::Progress;
 use crate::text::{clean, count};
 
 /// JSON record of `copy FROM TO` between stores: the outcome for one chat.
-#[derive(Serialize)]
-struct MigratedRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct MigratedRecord<'a> {
     v: u32,
     user: &'a str,
     chat: &'a str,
@@ -41,6 +42,7 @@ struct MigratedRecord<'a> {
     /// The first difference, for `different`.
     part: Option<&'a str>,
     /// Inconsistencies, and how they were resolved.
+    #[schemars(with = "Vec<serde_json::Value>")]
     diagnostics: &'a [Diagnostic],
 }
 

@@ -1,9 +1,10 @@
 //! Checks and the rules of their verdicts.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The verdict of a check. What cannot be found out is unknown, and never ok.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Status {
     Ok,
@@ -13,7 +14,7 @@ pub(super) enum Status {
 }
 
 /// The result of one check.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) status: Status,

@@ -2,6 +2,7 @@
 
 use context_runtime::Diagnostic;
 use context_runtime::transcript::BrokenLines;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::FileName;
@@ -14,8 +15,8 @@ use crate::text::{clean, count};
 const SHOWN: usize = 5;
 
 /// JSON record of `import`: the outcome for one conversation.
-#[derive(Serialize)]
-struct ImportRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct ImportRecord<'a> {
     v: u32,
     chat: &'a str,
     file: &'a str,
@@ -30,12 +31,13 @@ struct ImportRecord<'a> {
     /// conversation of the file.
     broken: usize,
     /// Content that was kept without being understood.
+    #[schemars(with = "Vec<serde_json::Value>")]
     diagnostics: &'a [Diagnostic],
 }
 
 /// JSON record of `import --broken`: a line that could not be read.
-#[derive(Serialize)]
-struct BrokenRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct BrokenRecord<'a> {
     v: u32,
     file: &'a str,
     line: usize,
@@ -43,8 +45,8 @@ struct BrokenRecord<'a> {
 }
 
 /// JSON record of `import`: a file that was not imported.
-#[derive(Serialize)]
-struct FileRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct FileRecord<'a> {
     v: u32,
     /// The file as named, or as found in a folder.
     file: &'a str,

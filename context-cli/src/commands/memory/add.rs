@@ -13,6 +13,7 @@ use context_runtime::{
     store::{MemoryId, MemorySource},
     trajectory::SessionId,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::capture::{CaptureTarget, Counts, SessionMessages, capture};
@@ -93,26 +94,30 @@ pub(super) struct Args {
 }
 
 /// JSON record of `memory add` for a text, a fact or a block.
-#[derive(Serialize)]
-struct MemoryAddRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct MemoryAddRecord<'a> {
     v: u32,
     kind: &'a str,
     /// The ids of its memories; a long text has several. Empty if it was forgotten before.
+    #[schemars(with = "Vec<String>")]
     ids: &'a [MemoryId],
     /// The scope of the memory.
+    #[schemars(with = "serde_json::Value")]
     scope: &'a MemoryScope,
     /// The source.
+    #[schemars(with = "Option<serde_json::Value>")]
     source: Option<&'a MemorySource>,
     /// `added`, `there` if it was already remembered, or `left_out` if it was forgotten before.
     status: &'static str,
 }
 
 /// JSON record of `memory add` for a file or a chat.
-#[derive(Serialize)]
-struct MemoryAddAllRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct MemoryAddAllRecord<'a> {
     v: u32,
     /// The file or the chat.
     from: &'a str,
+    #[schemars(with = "serde_json::Value")]
     scope: &'a MemoryScope,
     /// The number of messages added.
     added: usize,

@@ -8,6 +8,7 @@ use context_runtime::{
     memory::{MemoryProvider, MemoryScope},
     store::{MemoryForget, MemoryId, MemoryRecord},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::removal_report::{RemovalArgs, confirm, counted, end, item, not_reached};
@@ -50,10 +51,11 @@ pub(super) struct Args {
 }
 
 /// JSON record of `memory forget`: the proof.
-#[derive(Serialize)]
-struct MemoryForgetRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct MemoryForgetRecord<'a> {
     v: u32,
     /// The scope.
+    #[schemars(with = "serde_json::Value")]
     scope: &'a MemoryScope,
     /// The number of records that would be removed, in a dry run.
     would_go: Option<u64>,
@@ -63,6 +65,7 @@ struct MemoryForgetRecord<'a> {
     remaining: u64,
     /// The ids of the records that would be removed, in a dry run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
     memories: Vec<&'a MemoryId>,
     /// `would_go` or `removed`.
     status: &'static str,

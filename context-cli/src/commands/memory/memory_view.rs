@@ -5,6 +5,7 @@ use context_runtime::{
     memory::{MemoryScope, RecalledMemory, Trust},
     store::{MemoryId, MemorySource, StoredMemory},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Failure;
@@ -15,9 +16,9 @@ use crate::text::{clean, preview, time};
 const SHOWN: usize = 240;
 
 /// JSON record of `memory recall` and `memory list`: memories, then the end of the page.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub(super) enum MemoryLine<'a> {
+pub(in crate::commands) enum MemoryLine<'a> {
     /// A memory.
     Memory {
         v: u32,
@@ -26,8 +27,10 @@ pub(super) enum MemoryLine<'a> {
         /// The id within the scope, for `memory forget --id`.
         id: Option<&'a str>,
         /// The scope of the memory.
+        #[schemars(with = "Option<serde_json::Value>")]
         scope: Option<&'a MemoryScope>,
         /// The source.
+        #[schemars(with = "Option<serde_json::Value>")]
         source: Option<&'a MemorySource>,
         speaker: Option<&'a str>,
         /// The time of the memory.
@@ -35,6 +38,7 @@ pub(super) enum MemoryLine<'a> {
         /// The score, comparable only within one recall. Null in lists.
         score: Option<f64>,
         /// The class of trust: `foreign`, `model`, `user` or `program`. Null if it is unknown.
+        #[schemars(with = "Option<String>")]
         trust: Option<Trust>,
         /// The reason of its quarantine. Null if the memory is recalled.
         quarantine: Option<&'a str>,

@@ -6,6 +6,7 @@ use context_runtime::memory::{
 };
 use context_runtime::store::MemoryId;
 use context_runtime::{Error, ErrorKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::source_args::SourceArgs;
@@ -74,23 +75,27 @@ Lists the quarantines that are visible from the scope, each with its target, tim
 pub(super) struct ListArgs {}
 
 /// JSON record of a quarantine.
-#[derive(Serialize)]
-struct MemoryQuarantineRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct MemoryQuarantineRecord<'a> {
     v: u32,
     /// The id, for `memory release`.
+    #[schemars(with = "String")]
     id: MemoryId,
+    #[schemars(with = "serde_json::Value")]
     scope: &'a MemoryScope,
     /// The memories: an `id`, a `source`, a `speaker` or a class of `trust`.
+    #[schemars(with = "serde_json::Value")]
     target: &'a QuarantineTarget,
     reason: &'a str,
     at: String,
 }
 
 /// JSON record of `memory release`.
-#[derive(Serialize)]
-struct MemoryReleaseRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct MemoryReleaseRecord<'a> {
     v: u32,
     id: &'a str,
+    #[schemars(with = "serde_json::Value")]
     scope: &'a MemoryScope,
     /// Whether there was such a quarantine.
     released: bool,

@@ -8,6 +8,7 @@ use context_runtime::{
     memory::{MemoryProvider, MemoryScope, RecallQuery},
     renderer,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::memory_view::MemoryView;
@@ -49,8 +50,8 @@ pub(super) struct Args {
 }
 
 /// JSON record of `memory recall --prompt`.
-#[derive(Serialize)]
-struct MemoryPromptRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct MemoryPromptRecord<'a> {
     v: u32,
     /// The number of memories.
     memories: usize,

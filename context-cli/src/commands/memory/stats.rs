@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytesize::ByteSize;
 use context_runtime::memory::{MEMORY_USE, MemoryScope};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{records_of, stats_within};
@@ -25,12 +26,13 @@ then one for the total.")]
 pub(super) struct Args {}
 
 /// JSON record of `memory stats`: scopes, then the total.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
-enum MemoryStatsRecord<'a> {
+pub(in crate::commands) enum MemoryStatsRecord<'a> {
     /// One exact scope.
     Scope {
         v: u32,
+        #[schemars(with = "serde_json::Value")]
         scope: &'a MemoryScope,
         records: u64,
         kinds: &'a BTreeMap<String, u64>,

@@ -1,6 +1,7 @@
 //! `memory uses`: the turns in which a memory was shown to a model.
 
 use context_runtime::memory::MemoryScope;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::quarantine::review_of;
@@ -29,8 +30,8 @@ pub(super) struct Args {
 }
 
 /// JSON record of `memory uses`.
-#[derive(Serialize)]
-struct MemoryUseRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct MemoryUseRecord<'a> {
     v: u32,
     session: &'a str,
     /// The id of the turn, usually that of the question.

@@ -8,6 +8,7 @@ use context_runtime::trajectory::export::{is_otlp_json, read_atif, read_otlp_jso
 use context_runtime::trajectory::peer::import_folder;
 use context_runtime::trajectory::{RoundRef, SessionId};
 use context_runtime::{CancelSignal, Error};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{all_rounds, recorder};
@@ -41,8 +42,8 @@ pub(super) struct Args {
 }
 
 /// JSON record of `trajectory import`.
-#[derive(Serialize)]
-struct TrajectoryImportRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct TrajectoryImportRecord<'a> {
     v: u32,
     session: &'a str,
     /// The number of rounds written.

@@ -1,6 +1,7 @@
 //! `trajectory list`: lists sessions and their rounds.
 
 use context_runtime::trajectory::{RoundHead, RoundState};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::all_rounds;
@@ -24,8 +25,8 @@ pub(super) struct Args {
 }
 
 /// JSON record of `trajectory list`: one round.
-#[derive(Serialize)]
-struct RoundHeadRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct RoundHeadRecord<'a> {
     v: u32,
     session: &'a str,
     /// The calling agent, 0 for the main one.

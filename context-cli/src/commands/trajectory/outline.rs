@@ -4,6 +4,7 @@ use context_runtime::trajectory::{
     AgentGraph, AgentNode, Relation, Round, RoundGraph, SessionGraph, TrajectoryNode,
     TrajectoryNodeKind,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::App;
@@ -15,8 +16,8 @@ use crate::text::{clean, count, one_line, preview};
 const SHOWN: usize = 72;
 
 /// JSON record of `trajectory show` and `trajectory graph --format json`: one node.
-#[derive(Serialize)]
-struct NodeRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct NodeRecord<'a> {
     v: u32,
     session: &'a str,
     /// The calling agent, 0 for the main one.
@@ -29,12 +30,13 @@ struct NodeRecord<'a> {
     after: Vec<EdgeRecord>,
     /// The nodes that it refers to.
     refers_to: Vec<String>,
+    #[schemars(with = "serde_json::Value")]
     node: &'a TrajectoryNode,
 }
 
 /// An incoming edge.
-#[derive(Serialize)]
-struct EdgeRecord {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct EdgeRecord {
     from: String,
     name: String,
 }

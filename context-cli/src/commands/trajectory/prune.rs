@@ -10,6 +10,7 @@ use context_runtime::{
     store::RoundPrune,
     trajectory::{AgentRef, RoundRef},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::removal_report::{RemovalArgs, confirm, end, not_reached};
@@ -50,8 +51,8 @@ pub(super) struct Args {
 }
 
 /// JSON record of `trajectory prune`: a round, or inactive nodes of one.
-#[derive(Serialize)]
-struct TrajectoryPruneRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct TrajectoryPruneRecord<'a> {
     v: u32,
     session: &'a str,
     agent: u32,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use context_runtime::Store;
 use context_runtime::trajectory::{AgentNode, BranchRecorded, ChatRecorded, record_chat};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::recorder;
@@ -35,8 +36,8 @@ pub(super) struct Args {
 
 /// JSON record of `trajectory record` and `import --trajectory`: the outcome for the rounds of one
 /// chat.
-#[derive(Serialize)]
-struct RecordedRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct RecordedRecord<'a> {
     v: u32,
     /// The session, named like the chat.
     session: &'a str,
@@ -52,8 +53,8 @@ struct RecordedRecord<'a> {
 }
 
 /// One branch.
-#[derive(Serialize)]
-struct RecordedBranch<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct RecordedBranch<'a> {
     branch: &'a str,
     /// The agent of its newest round. Not there if it has no round in the session.
     #[serde(skip_serializing_if = "Option::is_none")]

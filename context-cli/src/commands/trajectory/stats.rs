@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use context_runtime::trajectory::{Round, TrajectoryNode, TrajectoryNodeKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::session;
@@ -27,8 +28,8 @@ pub(super) struct Args {
 }
 
 /// JSON record of `trajectory stats`: one round.
-#[derive(Debug, Default, Serialize)]
-struct RoundStatsRecord<'a> {
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(in crate::commands) struct RoundStatsRecord<'a> {
     v: u32,
     session: &'a str,
     /// The calling agent, 0 for the main one.

@@ -15,6 +15,7 @@ use context_runtime::trajectory::peer::{Generation, export_folder};
 use context_runtime::trajectory::{AgentNode, Selection, SessionGraph, TrajectoryError};
 use context_runtime::{ErrorKind, Store};
 use context_server::{FirstView, StepId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::export_html;
@@ -140,8 +141,8 @@ enum ExportFormat {
 }
 
 /// JSON record of a folder that was written.
-#[derive(Serialize)]
-struct WrittenRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct WrittenRecord<'a> {
     v: u32,
     session: &'a str,
     output: String,

@@ -1,6 +1,7 @@
 //! The report of a watch: a line or record for each change.
 
 use context_runtime::transfer::TreeExtension;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::App;
@@ -9,8 +10,8 @@ use crate::output::Style;
 use crate::text::{clean, count};
 
 /// JSON record of `watch`: the files that were there are imported, and changes are awaited.
-#[derive(Serialize)]
-struct WatchingRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct WatchingRecord<'a> {
     v: u32,
     /// `watching`.
     status: &'static str,
@@ -18,8 +19,8 @@ struct WatchingRecord<'a> {
 }
 
 /// JSON record of `watch`: a chat that was written.
-#[derive(Serialize)]
-struct WatchedChatRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct WatchedChatRecord<'a> {
     v: u32,
     chat: &'a str,
     file: &'a str,
@@ -34,8 +35,8 @@ struct WatchedChatRecord<'a> {
 }
 
 /// JSON record of `watch`: a problem of a file, reported once.
-#[derive(Serialize)]
-struct WatchedFileRecord<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::commands) struct WatchedFileRecord<'a> {
     v: u32,
     file: &'a str,
     /// `failed` if the file cannot be read or written, `diverged` if its chat was continued
