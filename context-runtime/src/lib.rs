@@ -388,7 +388,9 @@ pub use engine::{
 #[cfg(feature = "tokens")]
 pub use history_tools::HistoryTools;
 pub use left_branch::LeftBranch;
-pub use message_graph::{GraphFormat, MessageGraph, UnknownGraphFormat};
+pub use message_graph::{
+    GraphDetail, GraphFormat, GraphLine, GraphOptions, GraphSpan, MessageGraph, UnknownGraphFormat,
+};
 #[cfg(feature = "metrics")]
 pub use observer::OtelMetrics;
 pub use observer::{CallOutcome, CompactionDecision, Observer, ProposedCompaction, TurnEvent};

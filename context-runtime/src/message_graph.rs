@@ -1,19 +1,26 @@
 //! The whole content of a chat, and drawings of it.
 
-mod drawing;
+mod boxes;
+mod graphviz;
+mod lines;
+mod mermaid;
+mod options;
+mod tree;
 
-use std::collections::HashMap;
-use std::fmt;
-use std::str::FromStr;
+use std::collections::{HashMap, HashSet};
 
-use context_core::base::display::shown;
 use context_core::base::limits;
 use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{Branch, Chat, Checkpoint, HistoryStore, PageWalk};
-use context_core::{ChatRef, Error, MessageId, Result};
+use context_core::{BranchName, ChatRef, Error, MessageId, Result, Role};
 
-use self::drawing::{Dot, draw, graphviz, mermaid};
-use crate::display::{clean, node_preview, role, short_id};
+pub use self::lines::{GraphLine, GraphSpan};
+pub use self::options::{GraphDetail, GraphFormat, GraphOptions, UnknownGraphFormat};
+
+use self::boxes::Boxes;
+use self::graphviz::graphviz;
+use self::mermaid::mermaid;
+use self::tree::Tree;
 
 /// The whole content of a chat.
 ///
@@ -32,8 +39,8 @@ use crate::display::{clean, node_preview, role, short_id};
 /// let graph = chat.graph().await?;
 /// assert_eq!(graph.draw(GraphFormat::Text), "\
 /// ● m1  user  Two tickets.
-/// ├─● m2  assistant  Window or aisle?  [main]
-/// ● m3  assistant  When?  [main-v2*]
+/// ├─○ m2  [main]  assistant  Window or aisle?
+/// ● m3  [main-v2*]  assistant  When?
 /// ");
 /// assert!(graph.draw("mermaid".parse().unwrap()).starts_with("flowchart TD\n"));
 /// # Ok(())
@@ -50,53 +57,6 @@ pub struct MessageGraph {
     pub branches: Vec<Branch>,
     /// The checkpoints, by name.
     pub checkpoints: Vec<Checkpoint>,
-}
-
-/// The format of a drawing of a [`MessageGraph`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum GraphFormat {
-    /// Lines of characters.
-    Text,
-    /// A Mermaid flow chart, which many Markdown viewers show.
-    Mermaid,
-    /// A graph in DOT, for Graphviz.
-    Dot,
-}
-
-/// The error of a name that no [`GraphFormat`] has.
-#[derive(thiserror::Error)]
-#[error("no format {}: text, mermaid or dot", shown(.0))]
-pub struct UnknownGraphFormat(String);
-
-context_core::readable_debug!(UnknownGraphFormat);
-
-impl GraphFormat {
-    /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Mermaid => "mermaid",
-            Self::Dot => "dot",
-        }
-    }
-}
-
-impl fmt::Display for GraphFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for GraphFormat {
-    type Err = UnknownGraphFormat;
-
-    fn from_str(name: &str) -> Result<Self, UnknownGraphFormat> {
-        [Self::Text, Self::Mermaid, Self::Dot]
-            .into_iter()
-            .find(|format| format.as_str() == name)
-            .ok_or_else(|| UnknownGraphFormat(name.to_owned()))
-    }
 }
 
 impl MessageGraph {
@@ -121,66 +81,74 @@ impl MessageGraph {
         Ok(Self { chat: found, nodes, branches, checkpoints })
     }
 
-    /// Draws the messages, oldest first, with the branches and checkpoints at them. A star marks
-    /// the active branch. Runs of messages where nothing branches are counted, not drawn.
+    /// Draws the turns of the chat, with the branches, checkpoints and pins at them, oldest first.
+    /// The path of the active branch is straight in the first column and its messages are filled;
+    /// a star marks the active branch. Long runs of turns where nothing branches are counted, not
+    /// drawn.
     ///
     /// Texts are shortened and escaped for the format, so that no content can break the drawing or
     /// control a terminal. The cost grows with the number of messages, not with the depth of the
     /// graph.
     pub fn draw(&self, format: GraphFormat) -> String {
-        let marks = self.marks();
-        let mut dots: Vec<_> = self.nodes.iter().map(|placed| dot(placed, &marks)).collect();
-        // A branch without messages has no place in the graph.
-        let empty = self.branches.iter().filter(|branch| branch.head.is_none());
-        let empty = empty.map(|branch| format!("{} without messages", mark(branch)));
-        if format == GraphFormat::Text {
-            let lines = draw(&dots).into_iter().chain(empty.map(|branch| format!("○ {branch}")));
-            return lines.map(|line| line + "\n").collect();
-        }
-        dots.extend(empty.map(|head| Dot {
-            id: "",
-            parent: None,
-            head,
-            text: String::new(),
-            marks: String::new(),
-            shown: true,
-        }));
-        if format == GraphFormat::Dot { graphviz(&dots) } else { mermaid(&dots) }
+        self.draw_with(format, &GraphOptions::default())
     }
 
-    /// Returns the branches and checkpoints at each message, for example
-    /// `[main*] [checkpoint: paid]`.
-    fn marks(&self) -> HashMap<&MessageId, String> {
-        let branches = self.branches.iter();
-        let branches = branches.filter_map(|branch| Some((branch.head.as_ref()?, mark(branch))));
-        let checkpoints = self.checkpoints.iter().map(|checkpoint| {
-            let name = clean(checkpoint.name.as_str());
-            (&checkpoint.message, format!("[checkpoint: {name}]"))
+    /// [Draws](Self::draw) the chat with options.
+    pub fn draw_with(&self, format: GraphFormat, options: &GraphOptions) -> String {
+        let boxes = || Boxes::of(&Tree::of(self, options));
+        match format {
+            GraphFormat::Text => {
+                self.lines(options).iter().map(|line| format!("{line}\n")).collect()
+            }
+            GraphFormat::Mermaid => mermaid(&boxes(), options.reverse),
+            GraphFormat::Dot => graphviz(&boxes(), options.reverse),
+        }
+    }
+
+    /// Returns the lines of the drawing with characters, in parts that a caller can shorten and
+    /// colour.
+    pub fn lines(&self, options: &GraphOptions) -> Vec<GraphLine> {
+        lines::lines(&Tree::of(self, options), options.reverse)
+    }
+
+    /// Returns the messages of a branch, or of the active one. Empty if the branch does not exist.
+    pub fn path(&self, branch: Option<&BranchName>) -> HashSet<&MessageId> {
+        let parents: HashMap<_, _> =
+            self.nodes.iter().map(|placed| (&placed.node.id, placed.parent.as_ref())).collect();
+        let mut path = HashSet::new();
+        let mut next = self.head(branch);
+        // A damaged graph may have a cycle.
+        while let Some((id, parent)) = next.and_then(|id| parents.get_key_value(id))
+            && path.insert(*id)
+        {
+            next = *parent;
+        }
+        path
+    }
+
+    fn head(&self, branch: Option<&BranchName>) -> Option<&MessageId> {
+        let branch = branch.unwrap_or(&self.chat.active);
+        self.branches.iter().find(|it| it.name == *branch)?.head.as_ref()
+    }
+
+    /// Keeps the newest turns of a branch, or of the active one, and the messages that branch off
+    /// from them. A drawing counts the messages before, and the branches that it does not show.
+    pub fn keep_newest(&mut self, turns: usize, branch: Option<&BranchName>) {
+        let path = self.path(branch);
+        let is_start = |placed: &&PlacedNode| {
+            placed.node.kind == NodeKind::Message(Role::User) && path.contains(&placed.node.id)
+        };
+        let oldest = self.nodes.iter().rev().filter(is_start).nth(turns.saturating_sub(1));
+        let Some(oldest) = oldest.map(|placed| placed.node.id.clone()) else { return };
+        let mut kept = HashSet::from([oldest]);
+        self.nodes.retain(|placed| {
+            let id = &placed.node.id;
+            kept.contains(id)
+                || placed.parent.as_ref().is_some_and(|parent| kept.contains(parent))
+                    && kept.insert(id.clone())
         });
-        let mut marks: HashMap<_, String> = HashMap::new();
-        for (message, mark) in branches.chain(checkpoints) {
-            let at = marks.entry(message).or_default();
-            *at += if at.is_empty() { "" } else { " " };
-            *at += &mark;
-        }
-        marks
     }
 }
 
-/// Returns a branch as a drawing marks it.
-fn mark(branch: &Branch) -> String {
-    format!("[{}{}]", clean(branch.name.as_str()), if branch.active { "*" } else { "" })
-}
-
-fn dot<'a>(placed: &'a PlacedNode, marks: &HashMap<&MessageId, String>) -> Dot<'a> {
-    let node = &placed.node;
-    let marks = marks.get(&node.id).cloned().unwrap_or_default();
-    Dot {
-        id: node.id.as_str(),
-        parent: placed.parent.as_ref().map(AsRef::as_ref),
-        head: format!("{}  {}", short_id(&node.id), role(node)),
-        text: node_preview(node),
-        shown: !marks.is_empty() || node.kind == NodeKind::Boundary,
-        marks,
-    }
-}
+#[cfg(test)]
+mod tests;

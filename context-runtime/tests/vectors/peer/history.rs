@@ -225,7 +225,8 @@ fn show_graph(graph: &MessageGraph) -> Value {
 /// Shows a drawing under the recorded headline. The recorded drawing leaves out branches without
 /// messages, and says so if nothing else is there.
 fn show_drawing(chat: &str, drawing: &str) -> String {
-    let lines: Vec<_> = drawing.lines().filter(|line| !line.starts_with('○')).collect();
+    let lines: Vec<_> =
+        drawing.lines().filter(|line| !line.ends_with("] without messages")).collect();
     let drawn = if lines.is_empty() { "(empty)".to_owned() } else { lines.join("\n") };
     format!("[chat: {chat}]\n\n{drawn}")
 }

@@ -2,31 +2,29 @@
 
 use std::fmt::Write as _;
 
-use super::{Boxes, Dot, Piece};
-use crate::display::{clean, count};
+use super::boxes::Boxes;
+use crate::display::clean;
 
 /// Returns a Mermaid flow chart. Boxes have generated names and texts are escaped, so no content
-/// can break the chart.
-pub(in super::super) fn mermaid(dots: &[Dot<'_>]) -> String {
-    let Boxes { boxes, arrows } = Boxes::of(dots);
-    let mut text = "flowchart TD\n".to_owned();
+/// can break the chart. The boxes of the path that is marked have the class `onPath`, and its
+/// arrows are thick.
+pub(super) fn mermaid(boxes: &Boxes, reverse: bool) -> String {
+    let mut text = format!("flowchart {}\n", if reverse { "BT" } else { "TD" });
     // Writing to a string never fails.
-    for (i, piece) in boxes.iter().enumerate() {
-        let _ = match piece {
-            Piece::Hidden(n) => writeln!(text, "  n{i}([\"{}\"])", count(*n, "message")),
-            Piece::Node(at) => writeln!(text, "  n{i}[\"{}\"]", label(&dots[*at])),
-        };
+    for (i, one) in boxes.boxes.iter().enumerate() {
+        let label = one.label.iter().map(|line| escape(line)).collect::<Vec<_>>().join("<br/>");
+        let (open, close) = if one.is_hidden { ("([", "])") } else { ("[", "]") };
+        let class = if one.on_path { ":::onPath" } else { "" };
+        let _ = writeln!(text, "  n{i}{open}\"{label}\"{close}{class}");
     }
-    for (from, to) in arrows {
-        let _ = writeln!(text, "  n{from} --> n{to}");
+    for (from, to) in &boxes.arrows {
+        let arrow = if boxes.is_on_path((*from, *to)) { "==>" } else { "-->" };
+        let _ = writeln!(text, "  n{from} {arrow} n{to}");
+    }
+    if boxes.boxes.iter().any(|one| one.on_path) {
+        text.push_str("  classDef onPath stroke-width:3px\n");
     }
     text
-}
-
-/// Returns up to three lines.
-fn label(dot: &Dot<'_>) -> String {
-    let lines = [&dot.head, &dot.text, &dot.marks].into_iter().filter(|line| !line.is_empty());
-    lines.map(|line| escape(line)).collect::<Vec<_>>().join("<br/>")
 }
 
 /// Replaces every character with a meaning in Mermaid, HTML or Markdown by a character code.
@@ -50,12 +48,13 @@ fn escape(text: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::GraphFormat;
     use super::super::tests::hostile;
     use super::*;
 
     #[test]
     fn hostile_texts_stay_in_their_boxes() {
-        insta::assert_snapshot!("hostile", mermaid(&hostile()));
+        insta::assert_snapshot!("hostile", hostile().draw(GraphFormat::Mermaid));
     }
 
     proptest! {

@@ -2,34 +2,39 @@
 
 use std::fmt::Write as _;
 
-use super::{Boxes, Dot, Piece};
-use crate::display::{clean, count};
+use super::boxes::{Boxes, GraphBox};
+use crate::display::clean;
 
 /// Returns a DOT graph. Boxes have generated names and texts are escaped, so no content can break
-/// the graph.
-pub(in super::super) fn graphviz(dots: &[Dot<'_>]) -> String {
-    let Boxes { boxes, arrows } = Boxes::of(dots);
-    let mut text = "digraph chat {\n  node [shape=box, style=rounded];\n".to_owned();
+/// the graph. The boxes and arrows of the path that is marked are bold and have the class `path`.
+pub(super) fn graphviz(boxes: &Boxes, reverse: bool) -> String {
+    let direction = if reverse { "  rankdir=BT;\n" } else { "" };
+    let mut text = format!("digraph chat {{\n{direction}  node [shape=box, style=rounded];\n");
     // Writing to a string never fails.
-    for (i, piece) in boxes.iter().enumerate() {
-        let _ = match piece {
-            Piece::Hidden(n) => {
-                writeln!(text, "  n{i} [shape=plaintext, label=\"{}\"];", count(*n, "message"))
-            }
-            Piece::Node(at) => writeln!(text, "  n{i} [label=\"{}\"];", label(&dots[*at])),
+    for (i, one) in boxes.boxes.iter().enumerate() {
+        let style = match (one.is_hidden, one.on_path) {
+            (true, true) => "class=path, shape=plaintext, ",
+            (true, false) => "shape=plaintext, ",
+            (false, true) => "class=path, style=\"rounded,bold\", ",
+            (false, false) => "",
         };
+        let _ = writeln!(text, "  n{i} [{style}label=\"{}\"];", label(one));
     }
-    for (from, to) in arrows {
-        let _ = writeln!(text, "  n{from} -> n{to};");
+    for (from, to) in &boxes.arrows {
+        let on_path = boxes.is_on_path((*from, *to));
+        let style = if on_path { " [class=path, style=bold]" } else { "" };
+        let _ = writeln!(text, "  n{from} -> n{to}{style};");
     }
     text.push_str("}\n");
     text
 }
 
-/// Returns up to three left-aligned lines.
-fn label(dot: &Dot<'_>) -> String {
-    let lines = [&dot.head, &dot.text, &dot.marks].into_iter().filter(|line| !line.is_empty());
-    lines.map(|line| format!("{}\\l", escape(line))).collect()
+/// Returns left-aligned lines, or a centred one.
+fn label(one: &GraphBox) -> String {
+    match one.is_hidden {
+        true => one.label.iter().map(|line| escape(line)).collect(),
+        false => one.label.iter().map(|line| format!("{}\\l", escape(line))).collect(),
+    }
 }
 
 /// Escapes quotes and backslashes for the string, and `&` because Graphviz interprets character
@@ -54,12 +59,13 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::GraphFormat;
     use super::super::tests::hostile;
     use super::*;
 
     #[test]
     fn hostile_texts_stay_in_their_boxes() {
-        insta::assert_snapshot!("hostile", graphviz(&hostile()));
+        insta::assert_snapshot!("hostile", hostile().draw(GraphFormat::Dot));
     }
 
     #[test]
@@ -71,7 +77,7 @@ mod tests {
             return;
         };
         let mut stdin = dot.stdin.take().expect("piped");
-        stdin.write_all(graphviz(&hostile()).as_bytes()).expect("dot reads its input");
+        stdin.write_all(hostile().draw(GraphFormat::Dot).as_bytes()).expect("dot reads its input");
         drop(stdin);
         let output = dot.wait_with_output().expect("dot ends");
         assert!(output.status.success());
@@ -79,7 +85,7 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("node "))
             .count();
-        assert_eq!(nodes, 6);
+        assert_eq!(nodes, 5);
     }
 
     proptest! {
