@@ -88,7 +88,8 @@ fn every_command_has_a_record() {
         &bench,
         "graph a",
         json!({"v": 1, "id": "m1", "parent": null, "depth": 0, "role": "user", "preview": "hi",
-        "created_at": "(time)", "branches": ["main", "main-v2", "main-v3"], "checkpoints": ["start"]}),
+        "created_at": "(time)", "on_path": true, "branches": ["main", "main-v2", "main-v3"],
+        "checkpoints": ["start"]}),
     );
     check(
         &bench,

@@ -59,13 +59,11 @@ fn a_session_is_looked_at_like_any_chat() {
     new     (time)  assistant  A file: a.txt.  [main*]
 
     $ context graph session
-    ● q  user  What is here?
-    ⋮ 2 messages
-    ● result  tool  ← t1 a.txt
-    ├─● new  assistant  A file: a.txt.  [main*]
-    ● old  assistant  One file.  [main-v2]
+    ● q  user  What is here? · 4 messages, 1 tool call
+    ├─○ old  [main-v2]  assistant  One file.
+    ● new  [main*]  assistant  A file: a.txt.
 
-    ● agent  user  Look around.  [agent-1]
+    ○ agent  [agent-1]  user  Look around.
     "#);
 }
 
