@@ -93,7 +93,6 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("redact", Writes, "redact notes m1 --yes"),
     ("retain", Looks, "retain --older-than 90d --dry-run"),
     ("retain", Writes, "retain --older-than 90d --yes"),
-    ("retain", Writes, "retain --older-than 90d"),
     // It reports a store that cannot be used instead of failing; `doctor.rs` tries such stores.
     ("doctor", None, "doctor"),
     ("verify", Looks, "verify"),
