@@ -260,17 +260,6 @@ impl App {
         Ok(store)
     }
 
-    /// Returns the file of the store, if it has one.
-    pub(crate) fn store_file(&self) -> Option<String> {
-        match &self.source {
-            StoreSource::Named(stores) => {
-                file_of(&store_url(&self.settings.store.0, stores)).map(str::to_owned)
-            }
-            #[cfg(test)]
-            StoreSource::Open(_) => None,
-        }
-    }
-
     /// Returns the stores that were opened so far.
     pub(crate) fn opened(&self) -> Arc<OpenStores> {
         Arc::clone(&self.opened)

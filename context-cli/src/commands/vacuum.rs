@@ -1,9 +1,7 @@
 //! `vacuum`: returns unused space to the system and clears deleted data from it.
 
-use std::fs::File;
-use std::io::Read;
-
 use bytesize::ByteSize;
+use context_runtime::store::StoreFacts;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,7 +18,7 @@ Examples:
 
 Run it after large deletions or redactions. It needs as much free space as the store takes, and blocks
 writers while it runs. It may be interrupted at any time. Until it ran, unused space of the files may
-still have removed content. Only a SQLite file can say in advance how much of it is unused.")]
+still have removed content. Only SQLite can say in advance how much of the file is unused.")]
 pub(crate) struct Args {
     /// Only show how much space is unused
     #[arg(long)]
@@ -43,7 +41,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_unless(args.dry_run).await?;
     let maintenance = maintenance(&*store, "vacuum")?;
     if args.dry_run {
-        return plan(app);
+        let StoreFacts { bytes, unused, .. } = maintenance.facts().await?;
+        return plan(app, bytes.zip(unused));
     }
     let working = Progress::spinner(&app.out, "vacuuming");
     let sizes = app.unless_interrupted("vacuum", maintenance.vacuum()).await?;
@@ -60,10 +59,11 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-fn plan(app: &mut App) -> Result<Outcome, Failure> {
-    let sizes = app.store_file().as_deref().and_then(sqlite_sizes);
+/// Reports the size of the store and of its unused part, if the store knows them without a vacuum.
+fn plan(app: &mut App, sizes: Option<(u64, u64)>) -> Result<Outcome, Failure> {
     if app.out.is_json() {
-        let (before, after) = (sizes.map(|sizes| sizes.0), sizes.map(|sizes| sizes.0 - sizes.1));
+        let before = sizes.map(|(bytes, _)| bytes);
+        let after = sizes.map(|(bytes, unused)| bytes.saturating_sub(unused));
         app.out.record(&VacuumRecord { v: 1, before, after, status: "would_go" })?;
         return Ok(Outcome::Success);
     }
@@ -78,20 +78,4 @@ fn plan(app: &mut App) -> Result<Outcome, Failure> {
             .line("this store cannot say in advance how much is unused; nothing was changed")?,
     }
     Ok(Outcome::Success)
-}
-
-/// Reads the size of a SQLite file with its log, and the size of the free pages and the log, from
-/// the header of the file: <https://www.sqlite.org/fileformat.html#the_database_header>. Pages that
-/// are used in part, and those that the log frees, are not counted.
-fn sqlite_sizes(file: &str) -> Option<(u64, u64)> {
-    let mut header = [0; 100];
-    File::open(file).ok()?.read_exact(&mut header).ok()?;
-    let number = |at: usize| Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?));
-    let page = match u16::from_be_bytes([header[16], header[17]]) {
-        1 => 65_536,
-        size => u64::from(size),
-    };
-    let log = std::fs::metadata(format!("{file}-wal")).map_or(0, |log| log.len());
-    let bytes = std::fs::metadata(file).ok()?.len() + log;
-    Some((bytes, (page * u64::from(number(36)?) + log).min(bytes)))
 }
