@@ -15,8 +15,8 @@ const GAP: usize = 2;
 const SHORT_ID: usize = 12;
 /// The width that an id or a text keeps on the narrowest terminal.
 const SHORTEST: usize = 8;
-/// The width of a text where lines may have any length.
-const LONGEST_TEXT: usize = 120;
+/// The largest width of a text, also where lines may have any length.
+pub(crate) const LONGEST_TEXT: usize = 200;
 
 /// A column, by what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +188,7 @@ impl<const N: usize> Table<N> {
                 *width = widest.max(column.header.width());
             }
             if column.kind == Kind::Text {
-                *width = (*width).min(limit.unwrap_or(LONGEST_TEXT));
+                *width = (*width).min(limit.unwrap_or(LONGEST_TEXT).min(LONGEST_TEXT));
             }
         }
         let shown = widths.iter().filter(|width| **width > 0).count();

@@ -7,7 +7,8 @@ use context_runtime::Timestamp;
 #[cfg(test)]
 pub(crate) use context_runtime::display::is_hidden;
 pub(crate) use context_runtime::display::{
-    boundary, clean, clean_lines, count, grouped, node_preview, part, preview, role, short_id,
+    boundary, clean, clean_lines, count, grouped, node_line, node_preview, part, preview, role,
+    short_id,
 };
 use jiff::SpanRelativeTo;
 
@@ -29,14 +30,6 @@ pub(crate) fn time(at: Timestamp) -> String {
     match jiff::Timestamp::from_microsecond(at.as_micros()) {
         Ok(time) => time.to_string(),
         Err(_) => format!("{} µs", at.as_micros()),
-    }
-}
-
-/// Returns a time to the minute, in UTC.
-pub(crate) fn short_time(at: Timestamp) -> String {
-    match jiff::Timestamp::from_microsecond(at.as_micros()) {
-        Ok(time) => time.strftime("%Y-%m-%d %H:%M").to_string(),
-        Err(_) => time(at),
     }
 }
 

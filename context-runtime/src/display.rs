@@ -22,12 +22,17 @@ pub fn role(node: &Node) -> &'static str {
 /// Returns a node as one [cleaned](clean) line: the beginning of its message, or the description of
 /// its boundary.
 pub fn node_preview(node: &Node) -> String {
+    node_line(node, PREVIEW)
+}
+
+/// Returns a node as [`node_preview`] does, with at most so many characters.
+pub fn node_line(node: &Node, longest: usize) -> String {
     match (node.kind, node.message()) {
         (NodeKind::Boundary, _) => {
-            boundary(node).map_or_else(String::new, |description| preview(&description, PREVIEW))
+            boundary(node).map_or_else(String::new, |description| preview(&description, longest))
         }
         (_, Err(_)) => format!("({} version {})", node.body().kind(), node.body().version()),
-        (_, Ok(message)) => preview(&summary(message), PREVIEW),
+        (_, Ok(message)) => preview(&summary(message), longest),
     }
 }
 

@@ -13,7 +13,8 @@ use super::{existing_chat, moved_both};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, count, short_id, time};
+use crate::table::{Column, Table};
+use crate::text::{clean, grouped, short_id, time};
 
 /// List, switch, rename and delete the branches of a chat, and show what became of them.
 #[derive(clap::Args, Debug)]
@@ -117,11 +118,13 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
 async fn list(app: &mut App, chat: &str) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let branches = store.history().branches(&app.chat(chat)).await?;
-    let width = branches
-        .iter()
-        .map(|branch| clean(branch.name.as_str()).chars().count())
-        .max()
-        .unwrap_or(0);
+    let mut table = Table::new([
+        Column::word("").style(Style::Green),
+        Column::id("BRANCH"),
+        Column::number("MESSAGES"),
+        Column::word("HEAD").style(Style::Yellow),
+        Column::time("CREATED"),
+    ]);
     for branch in &branches {
         if app.out.is_json() {
             app.out.record(&BranchRecord {
@@ -134,18 +137,15 @@ async fn list(app: &mut App, chat: &str) -> Result<Outcome, Failure> {
             })?;
             continue;
         }
-        let star = if branch.active { "*" } else { " " };
-        let name = app
-            .out
-            .paint(Style::Bold, format!("{:width$}", clean(branch.name.as_str())))
-            .to_string();
-        let head =
-            branch.head.as_ref().map(|head| format!(", at {}", short_id(head))).unwrap_or_default();
-        app.out.line(format_args!(
-            "{star} {name}  {}{head}",
-            count(branch.length as usize, "message")
-        ))?;
+        table.row([
+            if branch.active { "*" } else { "" }.into(),
+            branch.name.as_str().into(),
+            grouped(branch.length).into(),
+            branch.head.as_ref().map(short_id).unwrap_or_default().into(),
+            app.out.when(branch.created_at).into(),
+        ]);
     }
+    table.write(&mut app.out)?;
     Ok(Outcome::Success)
 }
 

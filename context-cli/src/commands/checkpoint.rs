@@ -15,7 +15,8 @@ use super::{existing_chat, find_message};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, short_id, short_time, time};
+use crate::table::{Column, Table};
+use crate::text::{clean, short_id, time};
 
 /// Set, list and delete checkpoints.
 #[derive(clap::Args, Debug)]
@@ -72,10 +73,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let chat = app.chat(&args.chat);
     let Some(name) = args.name.map(CheckpointName::from) else {
         existing_chat(store.history(), &chat).await?;
-        for checkpoint in store.history().checkpoints(&chat).await? {
-            write(app, &checkpoint, "there", None)?;
-        }
-        return Ok(Outcome::Success);
+        let all = store.history().checkpoints(&chat).await?;
+        return list(app, &args.chat, &all);
     };
     if args.delete {
         let removal = RemovalArgs { dry_run: args.dry_run, yes: args.yes };
@@ -94,6 +93,28 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         }
     };
     write(app, &checkpoint, "set", snapshot.as_ref())?;
+    Ok(Outcome::Success)
+}
+
+fn list(app: &mut App, chat: &str, all: &[Checkpoint]) -> Result<Outcome, Failure> {
+    if app.out.is_json() {
+        all.iter().try_for_each(|checkpoint| write(app, checkpoint, "there", None))?;
+        return Ok(Outcome::Success);
+    }
+    let mut table = Table::new([
+        Column::id("CHECKPOINT"),
+        Column::word("MESSAGE").style(Style::Yellow),
+        Column::time("SET"),
+    ]);
+    for checkpoint in all {
+        let when = app.out.when(checkpoint.created_at);
+        let message = short_id(&checkpoint.message);
+        table.row([checkpoint.name.as_str().into(), message.into(), when.into()]);
+    }
+    table.write(&mut app.out)?;
+    if all.is_empty() {
+        app.out.note(format_args!("chat {chat} has no checkpoints"));
+    }
     Ok(Outcome::Success)
 }
 
@@ -155,7 +176,7 @@ fn write(
         });
     }
     let name = app.out.paint(Style::Bold, clean(name)).to_string();
-    let when = app.out.paint(Style::Dim, short_time(checkpoint.created_at)).to_string();
+    let when = app.out.paint(Style::Dim, app.out.when(checkpoint.created_at)).to_string();
     let files = snapshot.map(|snapshot| format!("  files {}", short(snapshot))).unwrap_or_default();
     app.out.line(format_args!("{name}  {when}  at {}{files}", short_id(&checkpoint.message)))?;
     snapshot.iter().for_each(|snapshot| left_out(&snapshot.diagnostics, &app.out));

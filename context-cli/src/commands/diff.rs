@@ -11,8 +11,8 @@ use super::engine;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::table::{Column, Table};
-use crate::text::{clean, count, node_preview, role, short_id, time};
+use crate::table::{Column, LONGEST_TEXT, Table};
+use crate::text::{clean, count, node_line, node_preview, role, short_id, time};
 
 /// Compare two branches: the last common message, and the later ones.
 #[derive(clap::Args, Debug)]
@@ -114,7 +114,12 @@ fn side(app: &mut App, branch: &str, chain: &Chain) -> Result<(), Failure> {
     ]);
     for node in chain.iter() {
         let (id, when) = (short_id(&node.id), app.out.when(node.created_at));
-        table.row([id.into(), role(node).into(), node_preview(node).into(), when.into()]);
+        table.row([
+            id.into(),
+            role(node).into(),
+            node_line(node, LONGEST_TEXT).into(),
+            when.into(),
+        ]);
     }
     table.write(&mut app.out)
 }

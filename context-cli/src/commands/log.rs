@@ -9,8 +9,8 @@ use super::{Marks, all_readable, branch_end, written_in};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::table::{Column, Table};
-use crate::text::{count, node_preview, parse_limit, role, short_id, time};
+use crate::table::{Column, LONGEST_TEXT, Table};
+use crate::text::{count, node_line, node_preview, parse_limit, role, short_id, time};
 
 /// List the messages of a branch.
 #[derive(clap::Args, Debug)]
@@ -93,7 +93,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         Column::time("WRITTEN"),
     ]);
     for node in chain.iter() {
-        let mut text = node_preview(node);
+        let mut text = node_line(node, LONGEST_TEXT);
         if node.revision > 0 {
             text = format!("(revision {}) {text}", node.revision);
         }

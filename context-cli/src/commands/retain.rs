@@ -14,7 +14,7 @@ use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
-use crate::text::{clean, parse_duration, short_time, time};
+use crate::text::{clean, parse_duration, time};
 
 /// Remove old or surplus chats and branches, and old blobs and streams.
 #[derive(clap::Args, Debug)]
@@ -199,7 +199,7 @@ fn write(
         Some(branch) => format!("branch {} of chat {}", clean(branch), clean(chat)),
     };
     let head = status.replace('_', " ");
-    let last = app.out.paint(Style::Dim, short_time(removal.last_used)).to_string();
+    let last = app.out.paint(Style::Dim, app.out.when(removal.last_used)).to_string();
     let why = match status {
         "kept" => "it was written to meanwhile".to_owned(),
         _ => reason(args, removal),

@@ -21,7 +21,8 @@ use super::{all_chats, existing_chat};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, count, parse_duration, short_time, time};
+use crate::table::{Column, Table};
+use crate::text::{clean, count, grouped, parse_duration, time};
 
 /// The number of digits of a blob id that are shown to people.
 const DIGITS: usize = 12;
@@ -229,6 +230,13 @@ async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Outcome, F
     let chat = app.chat(chat);
     existing_chat(store.history(), &chat).await?;
     let all = all_blobs(blobs(store)?, &chat).await?;
+    let mut table = Table::new([
+        Column::word("BLOB").style(Style::Bold),
+        Column::number("SIZE"),
+        Column::text("TYPE"),
+        Column::number("CHATS"),
+        Column::time("LAST USED"),
+    ]);
     for blob in &all {
         if app.out.is_json() {
             app.out.record(&SpillRecord {
@@ -242,10 +250,16 @@ async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Outcome, F
                 used_at: time(blob.used_at),
             })?;
         } else {
-            let line = described(app, blob);
-            app.out.line(line)?;
+            table.row([
+                short(&blob.id).into(),
+                ByteSize(blob.bytes).to_string().into(),
+                blob.media_type.as_deref().unwrap_or("bytes").into(),
+                grouped(blob.references).into(),
+                app.out.when(blob.used_at).into(),
+            ]);
         }
     }
+    table.write(&mut app.out)?;
     if all.is_empty() {
         app.out.note(clean(&format!("chat {} has no blobs", chat.chat)));
     }
@@ -254,7 +268,7 @@ async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Outcome, F
 
 fn described(app: &App, blob: &Blob) -> String {
     let id = app.out.paint(Style::Bold, short(&blob.id));
-    let used = app.out.paint(Style::Dim, format!("last used {}", short_time(blob.used_at)));
+    let used = app.out.paint(Style::Dim, format!("last used {}", app.out.when(blob.used_at)));
     let size = ByteSize(blob.bytes).to_string();
     let media_type = blob.media_type.as_deref().unwrap_or("bytes");
     let chats = match blob.references {

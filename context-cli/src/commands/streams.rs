@@ -18,7 +18,8 @@ use super::{all_chats, existing_chat};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, count, one_line, parse_duration, short_time, time};
+use crate::table::{Cell, Column, Table};
+use crate::text::{clean, count, grouped, one_line, parse_duration, time};
 
 /// List, read and remove answer streams.
 #[derive(clap::Args, Debug)]
@@ -194,6 +195,14 @@ async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Outcome, F
     let chat = app.chat(chat);
     existing_chat(store.history(), &chat).await?;
     let all = all_streams(streams(store)?, &chat).await?;
+    let mut table = Table::new([
+        Column::id("STREAM"),
+        Column::word("STATE"),
+        Column::number("CHUNKS"),
+        Column::number("SIZE"),
+        Column::text("ERROR"),
+        Column::time("LAST WRITTEN"),
+    ]);
     for stream in &all {
         if app.out.is_json() {
             app.out.record(&StreamRecord {
@@ -211,37 +220,50 @@ async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Outcome, F
                 updated_at: time(stream.updated_at),
             })?;
         } else {
-            let line = described(app, stream);
-            app.out.line(line)?;
+            table.row([
+                stream.id.as_str().into(),
+                Cell::styled(stream.state.as_str(), style_of(stream.state)),
+                grouped(stream.chunks).into(),
+                ByteSize(stream.bytes).to_string().into(),
+                problem(stream).into(),
+                app.out.when(stream.updated_at).into(),
+            ]);
         }
     }
+    table.write(&mut app.out)?;
     if all.is_empty() {
         app.out.note(clean(&format!("chat {} has no streams", chat.chat)));
     }
     Ok(Outcome::Success)
 }
 
-fn described(app: &App, stream: &StoredStream) -> String {
-    let id = app.out.paint(Style::Bold, clean(stream.id.as_str()));
-    let style = match stream.state {
+fn style_of(state: StreamState) -> Style {
+    match state {
         StreamState::Completed => Style::Green,
         StreamState::Failed => Style::Red,
         _ => Style::Yellow,
-    };
-    let state = app.out.paint(style, stream.state.as_str());
+    }
+}
+
+/// Returns why a stream ended or will end, on one line. Empty if nothing is known.
+fn problem(stream: &StoredStream) -> String {
+    let asked = stream.cancel_requested_at.is_some() && !stream.state.is_final();
+    let asked = asked.then(|| "asked to cancel".to_owned());
+    let error = stream.error.as_deref().map(one_line);
+    asked.into_iter().chain(error).collect::<Vec<_>>().join("; ")
+}
+
+fn described(app: &App, stream: &StoredStream) -> String {
+    let id = app.out.paint(Style::Bold, clean(stream.id.as_str()));
+    let state = app.out.paint(style_of(stream.state), stream.state.as_str());
     let size = format!(
         "{}, {}",
         count(usize::try_from(stream.chunks).unwrap_or(usize::MAX), "chunk"),
         ByteSize(stream.bytes)
     );
     let written =
-        app.out.paint(Style::Dim, format!("last written {}", short_time(stream.updated_at)));
-    let asked = stream.cancel_requested_at.is_some() && !stream.state.is_final();
-    let asked = if asked { "  asked to cancel" } else { "" };
-    // A line break in the error would start a new line.
-    let error =
-        stream.error.as_deref().map(|error| format!("  {}", one_line(error))).unwrap_or_default();
-    format!("{id}  {state}  {size}  {written}{asked}{error}")
+        app.out.paint(Style::Dim, format!("last written {}", app.out.when(stream.updated_at)));
+    format!("{id}  {state}  {size}  {written}  {}", problem(stream)).trim_end().to_owned()
 }
 
 async fn show(

@@ -1,38 +1,10 @@
 //! Removing commands ask on a terminal, and fail without one before anything is written.
 
 use std::fs;
-use std::io::Write;
-use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::harness::{Bench, values};
-
-/// Runs a command line on a terminal of its own, with an answer that is typed. `None` if this
-/// machine has no program that opens terminals: `script` of other systems has other options.
-fn on_a_terminal(bench: &Bench, line: &str, answer: &str) -> Option<(i32, String)> {
-    if !cfg!(target_os = "linux") {
-        return None;
-    }
-    let program = env!("CARGO_BIN_EXE_context");
-    let mut child = Command::new("script")
-        .args(["-qec", &format!("{program} {line}"), "/dev/null"])
-        .current_dir(bench.path())
-        .env_remove("CONTEXT_STORE")
-        .env_remove("CONTEXT_USER")
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .ok()?;
-    let mut stdin = child.stdin.take().expect("piped");
-    stdin.write_all(answer.as_bytes()).expect("it reads the answer");
-    let output = child.wait_with_output().expect("the command ends");
-    drop(stdin);
-    let told = String::from_utf8(output.stdout).expect("output is text");
-    Some((output.status.code().expect("no signal ended it"), told.replace('\r', "")))
-}
+use crate::harness::{Bench, on_a_terminal, values};
 
 #[test]
 fn a_person_is_asked_with_numbers_and_only_yes_removes() {

@@ -117,6 +117,44 @@ impl Bench {
     }
 }
 
+/// Runs a command line on a terminal of 80 columns, with input that is typed. Returns the status and
+/// what is seen. `None` if this machine has no program that opens terminals: `script` of other
+/// systems has other options.
+#[cfg(unix)]
+pub(crate) fn on_a_terminal(bench: &Bench, line: &str, typed: &str) -> Option<(i32, String)> {
+    let program = env!("CARGO_BIN_EXE_context");
+    shell_on_a_terminal(bench, &format!("stty cols 80 rows 50; {program} {line}"), typed)
+}
+
+/// Runs a line of a shell on a terminal, as [`on_a_terminal`] does.
+#[cfg(unix)]
+pub(crate) fn shell_on_a_terminal(bench: &Bench, line: &str, typed: &str) -> Option<(i32, String)> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let mut command = Command::new("script");
+    for name in ["CONTEXT_STORE", "CONTEXT_USER", "CONTEXT_PAGER", "PAGER", "COLUMNS", "LINES"] {
+        command.env_remove(name);
+    }
+    let mut child = command
+        .args(["-qec", line, "/dev/null"])
+        .current_dir(bench.path())
+        .env("CONTEXT_CONFIG", "")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .inspect_err(|_| eprintln!("there is no `script`: nothing is tested on a terminal"))
+        .ok()?;
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(typed.as_bytes()).expect("it reads what is typed");
+    let output = child.wait_with_output().expect("the command ends");
+    drop(stdin);
+    let shown = String::from_utf8(output.stdout).expect("output is text");
+    Some((output.status.code().expect("no signal ended it"), shown.replace('\r', "")))
+}
+
 /// Returns the values on the lines of a text.
 #[track_caller]
 pub(crate) fn values(text: &str) -> Vec<Value> {

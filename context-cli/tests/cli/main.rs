@@ -28,6 +28,8 @@ mod lossless;
 mod mcp;
 mod memory;
 mod models;
+#[cfg(unix)]
+mod newcomer;
 mod older_servers;
 mod operator;
 mod others_data;
@@ -41,6 +43,8 @@ mod serve_killed;
 #[cfg(unix)]
 mod served;
 mod server_fixture;
+#[cfg(unix)]
+mod stumbles;
 mod trees;
 mod watching;
 #[cfg(unix)]

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::app::{App, Outcome};
 use crate::error::Failure;
-use crate::output::Style;
-use crate::text::{clean, count, short_id, short_time, time};
+use crate::table::{Column, Table};
+use crate::text::{clean, count, short_id, time};
 
 /// JSON record of `branches --log`: one change of a branch or a checkpoint.
 #[derive(Serialize, JsonSchema)]
@@ -32,6 +32,7 @@ pub(super) async fn list(app: &mut App, chat: &str) -> Result<Outcome, Failure> 
         return Err(Error::new(ErrorKind::Unsupported, "ref_log", text).into());
     };
     let log = log.ref_log(&app.chat(chat)).await?;
+    let mut table = Table::new([Column::text("CHANGE"), Column::time("MADE")]);
     for entry in log.entries() {
         if app.out.is_json() {
             app.out.record(&RefChangeRecord {
@@ -42,9 +43,9 @@ pub(super) async fn list(app: &mut App, chat: &str) -> Result<Outcome, Failure> 
             })?;
             continue;
         }
-        let when = app.out.paint(Style::Dim, short_time(entry.at)).to_string();
-        app.out.line(format_args!("{when}  {}", sentence(&entry.change)))?;
+        table.row([sentence(&entry.change).into(), app.out.when(entry.at).into()]);
     }
+    table.write(&mut app.out)?;
     if log.is_empty() {
         app.out.note("no branch and no checkpoint has changed yet");
     }

@@ -18,7 +18,7 @@ use super::{all_rounds, recorder, rounds_of};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, count, parse_duration, short_time, time};
+use crate::text::{clean, count, parse_duration, time};
 
 /// Remove old rounds, or inactive branches.
 #[derive(clap::Args, Debug)]
@@ -264,7 +264,7 @@ fn write(
         (_, "count") => "beyond the number to keep",
         _ => "no path leads from them to an end of the round",
     };
-    let last = app.out.paint(Style::Dim, short_time(head.updated_at)).to_string();
+    let last = app.out.paint(Style::Dim, app.out.when(head.updated_at)).to_string();
     let place = match agent.agent {
         0 => format!("round {round}"),
         number => format!("agent {number} round {round}"),

@@ -1,0 +1,239 @@
+//! The day of a newcomer: every command once, as a person or a script sees it.
+
+use std::fs;
+use std::process::Command;
+
+use insta::assert_snapshot;
+
+use crate::command_table::COMMANDS;
+use crate::harness::{Bench, sample, without_times};
+
+/// The lines of the day, for a shell. `c` is the command.
+const DAY: &[&str] = &[
+    // Looking around.
+    "c --version",
+    "c chats",
+    "c import notes.json",
+    "c import sessions",
+    "c import 'sessions/*.json' broken.json nowhere.json",
+    "c ls",
+    "c chats",
+    "c chats --full-time -n 1",
+    "c log notes",
+    "c log notes -n 3",
+    "c show notes m2",
+    "c prompt trip",
+    "c search venue",
+    "c graph notes",
+    "c watch sessions --once",
+    // To a model.
+    "c tokens notes",
+    "c tokens trip --model of-a-friend",
+    "c prepare trip --provider anthropic --output request.json",
+    "c prepare trip --provider anthropic --output request.json",
+    "c prepare trip --provider anthropic --output request.json --force",
+    "c compact notes --dry-run",
+    "c compact notes",
+    "c render fragments.json --format markdown",
+    // Branches.
+    "c checkpoint notes asked --at m2",
+    "c fork notes --at m3 --name try",
+    "c rewind notes m7",
+    "c restore notes asked",
+    "c checkpoint notes",
+    "c branches notes",
+    "c branches notes --log",
+    "c branches notes --switch main",
+    "c diff notes main try",
+    "c cherry-pick notes m17 --onto try",
+    "c pin notes m2",
+    "c pin notes",
+    "c graph notes",
+    "c graph notes --reverse -n 2",
+    // Runs, memories, results.
+    "c trajectory record trip",
+    "c trajectory list",
+    "c trajectory show trip",
+    "c trajectory stats trip",
+    "c trajectory export trip --format atif --output run.json",
+    "c memory add 'The venue costs 4,200 EUR.'",
+    "c memory list",
+    "c memory recall venue",
+    "c memory stats",
+    "c spill list notes",
+    "c streams list notes",
+    // Out, and to another store.
+    "c export trip --to openai",
+    "c export trip --to md -o trip.md",
+    "c export trip --to md -o trip.md",
+    "c copy trip trip-2",
+    "c copy sqlite:context.db sqlite:other.db --dry-run",
+    "c copy sqlite:context.db sqlite:other.db",
+    "c --store other.db chats -n 2",
+    // Names that are nearly right.
+    "c log nots",
+    "c log notes --branch mian",
+    "c restore notes askd",
+    "c prepare trip --provider antropic",
+    "c lgo notes",
+    "c rm notes",
+    "c chats -n 0",
+    "c --store elsewhere/chats.db chats",
+    // Looking after the store.
+    "c verify",
+    "c vacuum --dry-run",
+    "c backup monday.db",
+    "c backup monday.db",
+    "c upgrade",
+    "c config set color never",
+    "c config get color",
+    "c config",
+    "c completions bash | head -n 2 | wc -l",
+    "c man chats | head -n 3 | wc -l",
+    "c schema chats | wc -l",
+    // Removing.
+    "c redact notes m4 --dry-run",
+    "c redact notes m4",
+    "c redact notes m4 --yes",
+    "c delete trip-2 --dry-run",
+    "c delete trip-2 --yes",
+    "c retain --older-than 90d --dry-run",
+    "c erase local --dry-run",
+    "c erase local --yes",
+    "c chats",
+    // Servers, which do not start without what they need.
+    "c ui nowhere.json --no-open",
+    "c serve --tokens nowhere.txt",
+    "c mcp </dev/null",
+];
+
+/// The view of the day.
+#[derive(Clone, Copy)]
+enum View {
+    /// On a terminal with this many columns, in colour or without.
+    Terminal { columns: u16, colour: bool },
+    /// In a pipe.
+    Pipe,
+    /// As records.
+    Json,
+}
+
+/// Runs the day and returns what is seen.
+fn day(view: View) -> Option<String> {
+    let bench = Bench::new();
+    bench.file("notes.json", sample());
+    fs::create_dir(bench.path().join("sessions")).expect("a folder");
+    let trip = r#"[{"role": "user", "content": "Two tickets to Lisbon on the 4th, please."},
+        {"role": "assistant", "content": "Window or aisle?"}]"#;
+    bench.file("sessions/trip.json", trip);
+    bench.file("sessions/旅行.json", r#"[{"role": "user", "content": "リスボン行きの切符を二枚お願いします。"}]"#);
+    bench.file("broken.json", "[{\"role\": \"user\",}]");
+    bench.file("fragments.json", r#"[{"name": "hint", "data": ["a", "b"]}]"#);
+    let json = if matches!(view, View::Json) { "--json" } else { "" };
+    let program = env!("CARGO_BIN_EXE_context");
+    let mut script = format!("c() {{ {program} {json} \"$@\"; }}\n");
+    for line in DAY {
+        let shown = format!("$ context {}", line.trim_start_matches("c "));
+        script += &format!("printf '%s\\n' {}\n{line}\n", quoted(&shown));
+        script += "s=$?; [ $s = 0 ] || echo \"(exit status $s)\"\necho\n";
+    }
+    bench.file("day.sh", script);
+    let mut command = match view {
+        View::Terminal { columns, .. } => {
+            let mut command = Command::new("script");
+            let stty = format!("stty cols {columns} rows 500; sh day.sh");
+            command.args(["-qec", &stty, "/dev/null"]);
+            command
+        }
+        View::Pipe | View::Json => {
+            let mut command = Command::new("sh");
+            command.args(["-c", "sh day.sh 2>&1"]);
+            command
+        }
+    };
+    for name in ["CONTEXT_STORE", "CONTEXT_USER", "CONTEXT_PAGER", "COLUMNS", "LINES", "NO_COLOR"] {
+        command.env_remove(name);
+    }
+    command.env("CONTEXT_CONFIG", "config.toml").env("PAGER", "cat").env("TERM", "xterm");
+    if let View::Terminal { colour: false, .. } = view {
+        command.env("NO_COLOR", "1");
+    }
+    let output = command.current_dir(bench.path()).output().ok()?;
+    let text = String::from_utf8(output.stdout).expect("text").replace('\r', "");
+    Some(settled(&without_times(&text), &bench))
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// Replaces what differs from run to run: ids, sizes of files, the folder, the version.
+fn settled(text: &str, bench: &Bench) -> String {
+    let folder = bench.path().display().to_string();
+    let text = text.replace(&folder, "(folder)").replace(env!("CARGO_PKG_VERSION"), "(version)");
+    let mut settled = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let mut rest = line;
+        while let Some(start) = rest.find(|c: char| c.is_ascii_hexdigit()) {
+            let (before, word) = rest.split_at(start);
+            settled += before;
+            let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            let end = word.find(|c| !is_part(c)).unwrap_or(word.len());
+            let (word, after) = word.split_at(end);
+            let hex = |text: &str| text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+            let size = after.split([' ', ',', '\n', ';', ':']).nth(1).unwrap_or_default();
+            let is_size = ["KiB", "MiB", "KB", "kB", "MB"].contains(&size);
+            settled += if word.len() >= 8 && hex(word) && word.contains(|c: char| c.is_ascii_digit()) {
+                "(id)"
+            } else if is_size {
+                "(size)"
+            } else {
+                word
+            };
+            rest = after;
+        }
+        settled += rest;
+    }
+    settled
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_terminal_of_80_columns() {
+    let Some(day) = day(View::Terminal { columns: 80, colour: false }) else { return };
+    assert_snapshot!("newcomer_80", day);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_terminal_of_200_columns() {
+    let Some(day) = day(View::Terminal { columns: 200, colour: false }) else { return };
+    assert_snapshot!("newcomer_200", day);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn in_colour() {
+    let Some(day) = day(View::Terminal { columns: 100, colour: true }) else { return };
+    assert_snapshot!("newcomer_colour", day.replace('\u{1b}', "␛"));
+}
+
+#[test]
+fn without_a_terminal() {
+    assert_snapshot!("newcomer_pipe", day(View::Pipe).expect("there is a shell"));
+}
+
+#[test]
+fn as_records() {
+    assert_snapshot!("newcomer_json", day(View::Json).expect("there is a shell"));
+}
+
+#[test]
+fn every_command_is_tried() {
+    for (name, ..) in COMMANDS {
+        let first = name.split(' ').next().unwrap_or_default();
+        let is_tried = |line: &&str| line.split(' ').any(|word| word == first);
+        // Its report is about the machine; `doctor.rs` has it.
+        assert!(first == "doctor" || DAY.iter().any(|line| is_tried(&line)), "{name}");
+    }
+}
