@@ -122,6 +122,7 @@ pub trait StateStore: Send + Sync {
             report.findings.extend(state.check());
             report.messages += state.size().messages;
             report.chats += 1;
+            cancel.report("message", report.messages);
         }
         Ok(report)
     }
@@ -152,6 +153,7 @@ pub trait StateStore: Send + Sync {
             let taken = self.change(&state.chat().chat, |chat, _| Ok(chat.take())).await?;
             erased.chats += u64::from(taken.is_some());
             erased.messages += taken.map_or(0, |state| state.size().messages);
+            cancel.report("message", erased.messages);
         }
         erased.remaining = self.states(Some(user)).await?.len() as u64;
         Ok(erased)

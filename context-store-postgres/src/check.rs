@@ -93,6 +93,7 @@ async fn check_rows<C: RowCheck>(
     session.end(checked).await?;
     let mut after = 0;
     let mut order = KeyOrder::new("check", C::NAME);
+    let mut rows_checked = 0;
     loop {
         cancel.check("check")?;
         let mut session = pool.begin(Work::Snapshot, None).await?;
@@ -100,6 +101,8 @@ async fn check_rows<C: RowCheck>(
         let Some(number) = session.end(checked).await? else { return Ok(()) };
         order.next(number)?;
         after = number;
+        rows_checked += 1;
+        cancel.report(C::NAME, rows_checked);
     }
 }
 

@@ -63,6 +63,7 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
                 "the chat is missing from the list of its user",
             ));
         }
+        cancel.report("message", report.messages);
     }
     check::blobs::check(shared, cancel, &mut report).await?;
     check::rounds::check(shared, cancel, &mut report).await?;

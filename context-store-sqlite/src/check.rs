@@ -95,6 +95,7 @@ async fn check_chats(
         }
         transaction.commit().await?;
         report.chats += 1;
+        cancel.report("message", report.messages);
     }
 }
 

@@ -10,7 +10,7 @@ use context_core::store::{Page, RoundPrune, RoundQuery, RoundsPruned, Trajectory
 use context_core::trajectory::{
     AgentRef, NodeId, ParentNode, RoundHead, RoundRef, TrajectoryError,
 };
-use context_core::{Clock, IdGenerator, SessionId, Store, UserId};
+use context_core::{CancelSignal, Clock, IdGenerator, SessionId, Store, UserId};
 
 use crate::channels::{Channel, Channels, graph};
 use crate::environment::{HostClock, UuidKeys};
@@ -28,6 +28,7 @@ pub struct TrajectoriesBuilder {
     ids: Arc<dyn IdGenerator>,
     keep: usize,
     bridges: BridgeFrom,
+    cancel: CancelSignal,
 }
 
 impl TrajectoriesBuilder {
@@ -38,6 +39,7 @@ impl TrajectoriesBuilder {
             ids: Arc::new(UuidKeys),
             keep: KEEP,
             bridges: BridgeFrom::default(),
+            cancel: CancelSignal::never(),
         }
     }
 
@@ -76,6 +78,13 @@ impl TrajectoriesBuilder {
         self
     }
 
+    /// Sets the signal that [recording a chat](Trajectories::record_chat) checks between two rounds
+    /// and [reports](CancelSignal::report) the rounds to. Default: none.
+    pub fn cancel(mut self, signal: CancelSignal) -> Self {
+        self.cancel = signal;
+        self
+    }
+
     /// Builds the recorder. Fails if a store does not support trajectories.
     pub fn build(self) -> Result<Trajectories, RecordError> {
         for channel in &self.channels {
@@ -84,7 +93,8 @@ impl TrajectoriesBuilder {
         let open_rounds = shared_rounds(&self.channels, self.keep);
         let channels = Channels { all: self.channels, clock: self.clock, keys: self.ids };
         let opener = Opener { channels: Arc::new(channels), open_rounds };
-        let factory = Factory { opener: Arc::new(opener), bridges: self.bridges };
+        let factory =
+            Factory { opener: Arc::new(opener), bridges: self.bridges, cancel: self.cancel };
         Ok(Trajectories(Arc::new(factory)))
     }
 }
@@ -126,6 +136,7 @@ pub struct Trajectories(Arc<Factory>);
 struct Factory {
     opener: Arc<Opener>,
     bridges: BridgeFrom,
+    cancel: CancelSignal,
 }
 
 impl Trajectories {
@@ -200,6 +211,10 @@ impl Trajectories {
 
     pub(crate) fn channels(&self) -> &Channels {
         &self.0.opener.channels
+    }
+
+    pub(crate) fn cancel(&self) -> &CancelSignal {
+        &self.0.cancel
     }
 
     async fn reserve(

@@ -179,6 +179,7 @@ impl Trajectories {
             let fork = above.into_iter().find_map(|node| session.node_of(&node.id));
             let measured = |node: &Node| measures(number, node);
             let transcript = Transcript::read_branch(&chat.chat, before, own, measured);
+            let before_it = recorded.rounds();
             let mut writer = BranchWriter {
                 trajectories: self,
                 session: &mut session,
@@ -195,7 +196,7 @@ impl Trajectories {
                     skipped: transcript.skipped,
                 },
             };
-            writer.write(&transcript.rounds).await?;
+            writer.write(&transcript.rounds, before_it).await?;
             recorded.branches.push(writer.done);
             seen.extend(chain.iter().skip(shared).map(|node| node.id.clone()));
         }
@@ -204,17 +205,25 @@ impl Trajectories {
 }
 
 impl BranchWriter<'_> {
-    async fn write(&mut self, rounds: &[TranscriptRound]) -> Result<(), RecordError> {
+    /// Writes the rounds of the branch, after `before` rounds of other branches.
+    async fn write(
+        &mut self,
+        rounds: &[TranscriptRound],
+        before: usize,
+    ) -> Result<(), RecordError> {
         let places: Vec<_> = rounds.iter().map(|round| self.session.find(round)).collect();
         // Earlier rounds may have been pruned, and later ones are there.
         let known = places.iter().flatten().next().map(|(agent, _)| *agent);
+        let cancel = self.trajectories.cancel();
         for (at, (round, place)) in rounds.iter().zip(places).enumerate() {
+            cancel.check("record_chat")?;
             let is_last = at + 1 == rounds.len();
             match place {
                 Some(place) => self.extend(round, place, is_last).await?,
                 None if self.session.is_elsewhere(self.trajectories, round).await? => {}
                 None => self.add(round, known, is_last).await?,
             }
+            cancel.report("round", (before + at + 1) as u64);
         }
         self.done.agent = self.newest.map(|(agent, _)| agent);
         Ok(())

@@ -3,7 +3,11 @@
 //! The canceller keeps a [`CancelSource`] and passes down a [`CancelSignal`]. Work either polls the
 //! signal between two steps ([`CancelSignal::is_cancelled`]) or awaits it next to another future
 //! ([`CancelSignal::cancelled`]). A cancellation is permanent.
+//!
+//! The signal also carries reports in the other direction: long work says how far it is
+//! ([`CancelSignal::report`]) wherever it could be cancelled.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,7 +52,7 @@ impl CancelSource {
 
     /// Returns a signal. Any number of signals may exist.
     pub fn signal(&self) -> CancelSignal {
-        CancelSignal(Some(Arc::clone(&self.0)))
+        CancelSignal { shared: Some(Arc::clone(&self.0)), listener: None }
     }
 
     /// Cancels permanently and wakes all waiting tasks.
@@ -59,9 +63,23 @@ impl CancelSource {
     }
 }
 
+/// A function that is told how far the work is: a noun for the steps, and the completed ones.
+type Listener = dyn Fn(&'static str, u64) + Send + Sync;
+
 /// The cancelled side. The default signal is never cancelled.
-#[derive(Clone, Debug, Default)]
-pub struct CancelSignal(Option<Arc<Shared>>);
+#[derive(Clone, Default)]
+pub struct CancelSignal {
+    shared: Option<Arc<Shared>>,
+    listener: Option<Arc<Listener>>,
+}
+
+impl fmt::Debug for CancelSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CancelSignal")
+            .field("cancelled", &self.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
 
 impl CancelSignal {
     /// Returns a signal that is never cancelled.
@@ -69,9 +87,43 @@ impl CancelSignal {
         Self::default()
     }
 
+    /// Returns the signal with a function that is told how far the work is, for a progress display:
+    /// a noun for the steps, such as `message`, and the number of completed steps. Work in several
+    /// phases reports one kind of steps after the other. The function is called often and must
+    /// return at once.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use context_core::CancelSignal;
+    ///
+    /// let reached = Arc::new(AtomicU64::new(0));
+    /// let shown = Arc::clone(&reached);
+    /// let signal = CancelSignal::never().reporting(move |_, done| shown.store(done, Ordering::Relaxed));
+    /// signal.report("message", 40);
+    /// assert_eq!(reached.load(Ordering::Relaxed), 40);
+    /// ```
+    #[must_use]
+    pub fn reporting(
+        mut self,
+        listener: impl Fn(&'static str, u64) + Send + Sync + 'static,
+    ) -> Self {
+        self.listener = Some(Arc::new(listener));
+        self
+    }
+
+    /// Reports the number of completed steps to the [listener](Self::reporting), if there is one.
+    /// `steps` is a noun in the singular.
+    pub fn report(&self, steps: &'static str, done: u64) {
+        if let Some(listener) = &self.listener {
+            listener(steps, done);
+        }
+    }
+
     /// Returns whether the work should stop.
     pub fn is_cancelled(&self) -> bool {
-        self.0.as_ref().is_some_and(|shared| shared.cancelled.load(Ordering::SeqCst))
+        self.shared.as_ref().is_some_and(|shared| shared.cancelled.load(Ordering::SeqCst))
     }
 
     /// Returns an [`ErrorKind::Cancelled`] error if the work should stop.
@@ -84,7 +136,7 @@ impl CancelSignal {
 
     /// Returns a future that completes when the signal is cancelled, or never.
     pub fn cancelled(&self) -> Cancelled {
-        Cancelled { shared: self.0.clone(), slot: None }
+        Cancelled { shared: self.shared.clone(), slot: None }
     }
 }
 

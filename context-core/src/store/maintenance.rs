@@ -131,12 +131,13 @@ pub trait Maintenance: Send + Sync {
     /// Checks every invariant: the backend's own files, the schema, indexes, every chat's graph
     /// (`check_chat_graph`), blob hashes and reference counts, chunk counts of streams, the
     /// graphs of trajectory rounds, and the word index of memories. Changes nothing. Checks
-    /// `cancel` between chats.
+    /// `cancel` between chats and [reports](CancelSignal::report) what was checked to it.
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport>;
 
     /// Erases a user: every chat with everything in it, every trajectory round, every memory, and
     /// every trace in the store's files that the store can clear (freed pages, logs, indexes). Then
-    /// reads back. Checks `cancel` between chats; everything erased until then stays erased.
+    /// reads back. Checks `cancel` between chats and [reports](CancelSignal::report) the erased
+    /// messages to it; everything erased until then stays erased.
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure>;
 
     /// Lists the users that have a chat, a trajectory round or a memory, ordered by id, page by

@@ -42,6 +42,7 @@ pub(crate) async fn erase_user(
         messages += size;
         erased.blobs += blobs;
         erased.streams += streams;
+        cancel.report("message", count(messages)?);
     }
     loop {
         cancel.check(OPERATION)?;

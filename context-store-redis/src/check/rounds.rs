@@ -30,6 +30,7 @@ pub(crate) async fn check(
             }
             result => result?,
         }
+        cancel.report("round", report.rounds);
     }
     for key in shared.connection.scan(&shared.keys.pattern_of_links()).await? {
         cancel.check(OPERATION)?;

@@ -55,6 +55,7 @@ pub(crate) async fn check(
         }
         transaction.commit().await?;
         report.blobs += 1;
+        cancel.report("blob", report.blobs);
     }
 }
 

@@ -18,8 +18,9 @@ pub(crate) async fn check(
     cancel: &CancelSignal,
     report: &mut CheckReport,
 ) -> Result<()> {
+    let mut rows = 0;
     for table in ALL {
-        let walked = check_table(connection, table, cancel, report).await;
+        let walked = check_table(connection, table, cancel, report, &mut rows).await;
         report_damage(report, &format!("table {}", table.name), walked)?;
     }
     let compared = check_schema(connection, full_text, report).await;
@@ -31,6 +32,7 @@ async fn check_table(
     table: &Table,
     cancel: &CancelSignal,
     report: &mut CheckReport,
+    checked: &mut u64,
 ) -> Result<()> {
     let mut order = KeyOrder::new("check", table.name);
     let mut after: Option<Vec<Value<'static>>> = None;
@@ -57,6 +59,8 @@ async fn check_table(
         if rows.is_empty() {
             return Ok(());
         }
+        *checked += rows.len() as u64;
+        cancel.report("row", *checked);
     }
 }
 

@@ -52,6 +52,7 @@ pub(crate) async fn check(
             .findings
             .extend(problems.into_iter().map(|problem| Finding::new(None, &about, problem)));
         transaction.commit().await?;
+        cancel.report("memory", report.memories);
     }
 }
 

@@ -44,6 +44,7 @@ pub(crate) async fn check(
         report.rounds += rows.len() as u64;
         check_rounds(&mut transaction, &rows, report).await?;
         transaction.commit().await?;
+        cancel.report("round", report.rounds);
     }
 }
 

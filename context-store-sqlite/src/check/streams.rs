@@ -37,6 +37,7 @@ pub(crate) async fn check(
         };
         transaction.commit().await?;
         report.streams += 1;
+        cancel.report("stream", report.streams);
         if let Some(problem) = problem {
             let (user, chat): (Option<&str>, Option<&str>) = (row.try_get(15)?, row.try_get(16)?);
             let chat = user.zip(chat).map(|(user, chat)| ChatRef::new(user, chat));

@@ -39,6 +39,7 @@ pub(crate) async fn erase_user(
         all.streams += batch.streams;
         all.rounds += batch.rounds;
         all.memories += batch.memories;
+        cancel.report("message", count(all.messages)?);
         cancel.check(OPERATION)?;
         if batch.chats == 0 && batch.rounds == 0 && batch.memories == 0 {
             break;

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use context_core::base::CancelSource;
 use context_core::trajectory::{AgentRef, Measures, MessageLink, NewQuery, RoundState};
-use context_core::{Chain, ChatRef, Message, Node, Part, Role, Store, Timestamp};
+use context_core::{Chain, ChatRef, ErrorKind, Message, Node, Part, Role, Store, Timestamp};
 use context_store_inmem::InMemoryStore;
 use context_trajectory::{
     BranchHistory, ChatRecorded, OpenOptions, SkipReason, Step, StepCall, Trajectories,
@@ -120,6 +121,28 @@ const BRANCHES: [(&str, &str); 4] = [
     ("other", "n0 q1 c1 r1 s1 a1 n2 q4 a4 q5 a5"),
     ("deep", "n0 q1 c1 r1 s1 a1 n2 q4 a4 q6 a6"),
 ];
+
+/// The rounds until then are written, and a repeated call adds the others.
+#[tokio::test]
+async fn a_recording_reports_its_rounds_and_can_be_cancelled_between_two() {
+    let store = Arc::new(InMemoryStore::default());
+    let stop = CancelSource::new();
+    let signal = stop.signal().reporting(move |steps, done| {
+        assert_eq!(steps, "round");
+        if done == 2 {
+            stop.cancel();
+        }
+    });
+    let trajectories = Trajectories::builder(store.clone()).cancel(signal).build().unwrap();
+    let chat = ChatRef::new("ada", "trip");
+    let branches = [BranchHistory::new("main", chain("q1 a1 q2 a2 q3 a3"))];
+    let measures = |_: usize, _: &Node| Measures::default();
+    let error = trajectories.record_chat(&chat, &branches, measures).await.unwrap_err();
+    assert_eq!(context_core::Error::from(error).kind(), ErrorKind::Cancelled);
+    let others = Trajectories::builder(store).build().unwrap();
+    let recorded = others.record_chat(&chat, &branches, measures).await.unwrap();
+    assert_eq!((recorded.rounds(), recorded.recorded()), (3, 1));
+}
 
 #[tokio::test]
 async fn each_further_branch_is_an_agent_with_the_rounds_after_its_fork() {
