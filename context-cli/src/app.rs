@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{BufRead, IsTerminal, Read, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,6 +14,7 @@ use context_runtime::{
 
 use crate::error::{Failure, INTERRUPTED};
 use crate::output::Output;
+use crate::progress::{self, Progress};
 use crate::settings::Settings;
 use crate::text::clean;
 
@@ -109,12 +111,15 @@ impl OpenStores {
         if !self.asks.load(Ordering::SeqCst) {
             // The process ends, so an error cannot be reported.
             let _ = self.close().await;
+            progress::clear();
             std::process::exit(INTERRUPTED.into());
         }
         if !quiet && !self.quiet.load(Ordering::SeqCst) {
-            let _ = writeln!(std::io::stderr(), "stopping; press Ctrl-C again to stop at once");
+            let text = "stopping; press Ctrl-C again to stop at once";
+            let _ = progress::aside(|| writeln!(std::io::stderr(), "{text}"));
         }
         if tokio::signal::ctrl_c().await.is_ok() {
+            progress::clear();
             std::process::exit(INTERRUPTED.into());
         }
     }
@@ -244,15 +249,10 @@ impl App {
     pub(crate) async fn open(&self, name: &str, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
         let stores = self.stores();
         let url = &*store_url(name, &stores);
-        let store = match stores.open_with(url, mode).await {
-            Err(error) if error.is_not_found() && mode != OpenMode::Create => {
-                return Err(match file_of(url) {
-                    Some(file) => Failure::NoStore { url: format!("sqlite:{file}") },
-                    None => error.into(),
-                });
-            }
-            opened => opened?,
-        };
+        let opening = Progress::new(&self.out, "opening the store");
+        let opened = stores.open_with(url, mode).await;
+        drop(opening);
+        let store = opened.map_err(|error| unopened(url, mode, error))?;
         self.opened.add(&store);
         if let Some(warning) = store.info().warning {
             self.out.note(warning);
@@ -342,6 +342,26 @@ fn says_yes(answers: &mut dyn BufRead, to: &mut dyn Write, question: &str) -> bo
     written.is_ok()
         && answers.take(LONGEST_ANSWER).read_line(&mut answer).is_ok()
         && answer.trim().eq_ignore_ascii_case("yes")
+}
+
+/// Returns the failure for a store that cannot be opened.
+fn unopened(url: &str, mode: OpenMode, error: Error) -> Failure {
+    // SQLite does not make folders, and trying again would not help.
+    let no_folder = no_folder(url).filter(|_| error.kind() != ErrorKind::Invalid);
+    no_folder.unwrap_or_else(|| match file_of(url) {
+        Some(file) if error.is_not_found() && mode != OpenMode::Create => {
+            Failure::NoStore { url: format!("sqlite:{file}") }
+        }
+        _ => error.into(),
+    })
+}
+
+/// Returns the failure for a store in a folder that does not exist.
+fn no_folder(url: &str) -> Option<Failure> {
+    let file = file_of(url)?;
+    let folder = Path::new(file).parent().filter(|folder| !folder.as_os_str().is_empty())?;
+    (!folder.exists())
+        .then(|| Failure::NoFolder { folder: folder.display().to_string(), file: file.to_owned() })
 }
 
 /// Returns the URL of a store that was named by a URL or a file. A name without a scheme is a file,

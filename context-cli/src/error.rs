@@ -26,6 +26,15 @@ pub(crate) enum Failure {
     /// The store does not exist.
     #[error("there is no store at {url}")]
     NoStore { url: String },
+    /// The folder of a store does not exist.
+    #[error("there is no folder {folder} for the store {file}")]
+    NoFolder { folder: String, file: String },
+    /// A file or folder does not exist. The hint says what exists instead.
+    #[error("there is no file or folder {file}{hint}")]
+    Missing { file: String, hint: String },
+    /// A pattern matches no file.
+    #[error("no file matches {pattern}{problem}")]
+    NoMatch { pattern: String, problem: String },
     /// A file cannot be opened or read.
     #[error("cannot read {file}")]
     Read { file: String, source: io::Error },
@@ -223,7 +232,10 @@ impl Failure {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Store(error) => error.kind().as_str(),
-            Self::NoStore { .. } => ErrorKind::NotFound.as_str(),
+            Self::NoStore { .. }
+            | Self::NoFolder { .. }
+            | Self::Missing { .. }
+            | Self::NoMatch { .. } => ErrorKind::NotFound.as_str(),
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 ErrorKind::NotFound.as_str()
             }
@@ -252,7 +264,11 @@ impl Failure {
                 [operation].into_iter().chain(facts).collect()
             }
             Self::NoStore { url } => vec![("store", url.clone())],
-            Self::Read { file, .. } | Self::WriteFile { file, .. } => vec![("file", file.clone())],
+            Self::NoFolder { folder, .. } => vec![("folder", folder.clone())],
+            Self::NoMatch { pattern, .. } => vec![("pattern", pattern.clone())],
+            Self::Read { file, .. } | Self::WriteFile { file, .. } | Self::Missing { file, .. } => {
+                vec![("file", file.clone())]
+            }
             Self::TooLarge { file, limit } => {
                 vec![("file", file.clone()), ("limit", limit.to_string())]
             }
@@ -300,10 +316,15 @@ impl Failure {
     /// Returns the problem of a part of a file, without the file name.
     pub(crate) fn problem(&self) -> String {
         match self {
+            Self::Transcript(error @ TranscriptError::Syntax { line, .. }) => {
+                format!("line {line} is not JSON: {}", error.problem())
+            }
             Self::Transcript(error) => error.problem(),
             Self::Line { problem, .. } => problem.clone(),
             Self::TooLarge { limit, .. } => format!("it is larger than {limit} bytes"),
             Self::Read { source, .. } => format!("it cannot be read: {source}"),
+            Self::Missing { hint, .. } => format!("it does not exist{hint}"),
+            Self::NoMatch { problem, .. } => format!("it matches no file{problem}"),
             Self::Taken { chat, difference, .. } => {
                 format!(
                     "chat {chat} exists with other content: {difference}; import the file with \
@@ -322,6 +343,8 @@ impl Failure {
     pub(crate) fn is_of_one_file(&self) -> bool {
         match self {
             Self::Read { .. }
+            | Self::Missing { .. }
+            | Self::NoMatch { .. }
             | Self::TooLarge { .. }
             | Self::UnknownDatabase { .. }
             | Self::Transcript(_)
@@ -341,6 +364,12 @@ impl Failure {
         match self {
             Self::Store(error) => store_advice(error),
             Self::NoStore { .. } => Some(NAME_ANOTHER),
+            Self::NoFolder { .. } => Some(
+                "make it with `mkdir -p FOLDER`, or name another store with --store or CONTEXT_STORE",
+            ),
+            Self::NoMatch { .. } => {
+                Some("`*` and `?` stay within a folder, `**` goes into subfolders")
+            }
             Self::Transcript(TranscriptError::UnknownForm { .. }) => Some(
                 "expected a list of messages, an object with `messages`, `history`, `traj`, `contents` or `input`, a \
                  list of such objects, JSON Lines of either, or a file of another program: `context import --help` \

@@ -1,13 +1,15 @@
 //! Reading files and standard input as text.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use context_runtime::transcript::FileText;
 use serde::de::IgnoredAny;
 
 use crate::error::Failure;
+use crate::missing;
+use crate::output::Output;
 
 /// The largest file or standard input that is read as a whole, in bytes.
 pub(crate) const MAX_WHOLE: u64 = 256 << 20;
@@ -23,6 +25,20 @@ pub(crate) fn read_bounded(from: impl Read, shown: &str, limit: u64) -> Result<V
     }
 }
 
+/// Returns whether a path stands for standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Says that a command reads from the terminal, and how to end that: otherwise it would seem to
+/// hang. `content` is what is expected.
+pub(crate) fn announce(out: &Output, path: &Path, content: &str) {
+    let end = if cfg!(windows) { "Ctrl-Z and Enter" } else { "Ctrl-D" };
+    if is_stdin(path) && io::stdin().is_terminal() {
+        out.note(format_args!("reading {content} from the terminal; end with {end}"));
+    }
+}
+
 /// Reads a file, which must be text. `-` is standard input.
 pub(crate) fn read(path: &Path) -> Result<FileText, Failure> {
     let file = read_lossy(path)?;
@@ -32,9 +48,9 @@ pub(crate) fn read(path: &Path) -> Result<FileText, Failure> {
 
 /// Reads a file in which some lines may not be text.
 pub(crate) fn read_lossy(path: &Path) -> Result<FileText, Failure> {
-    let stdin = path.as_os_str() == "-";
+    let stdin = is_stdin(path);
     let shown = if stdin { "standard input".to_owned() } else { path.display().to_string() };
-    let failed = |source| Failure::Read { file: shown.clone(), source };
+    let failed = |source| missing::unreadable(path, source);
     let bytes = match stdin {
         true => read_bounded(io::stdin().lock(), &shown, MAX_WHOLE)?,
         false => read_bounded(File::open(path).map_err(failed)?, &shown, MAX_WHOLE)?,
@@ -48,7 +64,7 @@ pub(crate) fn read_lossy(path: &Path) -> Result<FileText, Failure> {
 /// left out.
 pub(crate) fn read_growing(path: &Path) -> Result<FileText, Failure> {
     let shown = path.display().to_string();
-    let failed = |source| Failure::Read { file: shown.clone(), source };
+    let failed = |source| missing::unreadable(path, source);
     let mut bytes = read_bounded(File::open(path).map_err(failed)?, &shown, MAX_WHOLE)?;
     let name =
         path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());

@@ -19,6 +19,7 @@ mod error;
 mod file_format;
 mod help;
 mod input;
+mod missing;
 mod near_names;
 mod output;
 mod progress;

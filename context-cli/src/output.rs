@@ -23,6 +23,7 @@ use self::style::clean_around_styles;
 pub(crate) use self::style::{Painted, Style};
 use crate::error::Failure;
 use crate::near_names::NEAR;
+use crate::progress;
 use crate::text::{ago, clean, clean_lines, time};
 
 /// Standard output, and standard error for notes.
@@ -35,6 +36,8 @@ pub(crate) struct Output {
     settings: OutputSettings,
     screen: Screen,
     colour: bool,
+    /// Whether standard error is that of the process, where progress can be shown.
+    is_of_process: bool,
     /// Whether the command continues when the reader closes the output.
     outlives: bool,
     to: Content,
@@ -61,6 +64,10 @@ impl Content {
             (None, Some(kept)) => {
                 kept.extend_from_slice(text);
                 Ok(())
+            }
+            // On a terminal where progress is drawn, the text takes its place at once.
+            (None, None) if self.is_terminal && progress::is_drawn() => {
+                progress::aside(|| self.to.write_all(text).and_then(|()| self.to.flush()))
             }
             (None, None) => self.to.write_all(text),
         }
@@ -99,6 +106,7 @@ impl Output {
         output.colour = !settings.json && settings.color.applies_to(is_terminal);
         output.screen = Screen::of_stdout();
         output.to.is_terminal = is_terminal;
+        output.is_of_process = true;
         output.settings = settings;
         output
     }
@@ -141,6 +149,7 @@ impl Output {
             settings: OutputSettings { json, ..OutputSettings::default() },
             screen: Screen::default(),
             colour: false,
+            is_of_process: false,
             outlives: false,
             to,
             beside: Mutex::new(Box::new(beside)),
@@ -207,6 +216,11 @@ impl Output {
         self.settings.json
     }
 
+    /// Returns whether the progress of work is shown on standard error.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.is_of_process && !self.settings.json
+    }
+
     /// Writes a record as one line of JSON.
     pub(crate) fn record(&mut self, record: &impl Serialize) -> Result<(), Failure> {
         // Messages keep their original line breaks, but a record must be one line.
@@ -262,14 +276,16 @@ impl Output {
     pub(crate) fn note(&self, text: impl Display) {
         if let (false, Ok(mut beside)) = (self.settings.json, self.beside.lock()) {
             // A note that cannot be written is not a failure.
-            let _ = writeln!(beside, "note: {}", clean(&text.to_string()));
+            let text = text.to_string();
+            let _ = progress::aside(|| writeln!(beside, "note: {}", clean(&text)));
         }
     }
 
     /// Writes text to standard error that is longer than a note. Omitted with `--json`.
     pub(crate) fn to_stderr(&self, text: impl Display) {
         if let (false, Ok(mut beside)) = (self.settings.json, self.beside.lock()) {
-            let _ = writeln!(beside, "{}", clean_lines(&text.to_string()));
+            let text = text.to_string();
+            let _ = progress::aside(|| writeln!(beside, "{}", clean_lines(&text)));
         }
     }
 
@@ -278,7 +294,8 @@ impl Output {
         let line = Json::from_serialize(record).map_err(Failure::Record)?.compact();
         match self.beside.lock() {
             // Escaped, the JSON is readable for people and has the same value.
-            Ok(mut beside) => writeln!(beside, "{}", clean(line.as_str())).map_err(Failure::Write),
+            Ok(mut beside) => progress::aside(|| writeln!(beside, "{}", clean(line.as_str())))
+                .map_err(Failure::Write),
             Err(_) => Ok(()),
         }
     }
@@ -292,7 +309,7 @@ impl Output {
     pub(crate) fn failure(&self, failure: &Failure) {
         let text = if self.settings.json { as_json(failure) } else { as_text(failure, false) };
         if let Ok(mut beside) = self.beside.lock() {
-            let _ = writeln!(beside, "{text}");
+            let _ = progress::aside(|| writeln!(beside, "{text}"));
         }
     }
 

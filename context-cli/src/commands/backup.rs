@@ -55,10 +55,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     };
     let new = beside.as_ref().map(|folder| folder.path().join("backup"));
     let new = new.as_deref().unwrap_or(&args.file);
-    let working = Progress::spinner(&app.out, "writing the backup");
+    let working = Progress::new(&app.out, "writing the backup");
     let work = maintenance(&*store, "backup")?.backup(new);
     app.unless_interrupted("backup", work).await?;
-    working.done();
+    let elapsed = working.done().map(|elapsed| format!(", {elapsed}")).unwrap_or_default();
     if beside.is_some() {
         std::fs::rename(new, &args.file).map_err(failed)?;
     }
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         app.out.record(&BackupRecord { v: 1, file, bytes })?;
     } else {
         let done = app.out.paint(Style::Green, "wrote").to_string();
-        app.out.line(format_args!("{done} {}, {}", clean(&file), ByteSize(bytes)))?;
+        app.out.line(format_args!("{done} {}, {}{elapsed}", clean(&file), ByteSize(bytes)))?;
     }
     Ok(Outcome::Success)
 }

@@ -12,6 +12,9 @@ use super::{existing_chat, source_of};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::file_format::FileFormat;
+use crate::input;
+use crate::missing;
+use crate::progress::Progress;
 use crate::sessions::SessionInput;
 
 /// A conversation that can be sent.
@@ -54,6 +57,7 @@ impl ConversationArgs {
     pub(super) async fn read(&self, app: &App) -> Result<Vec<Conversation>, Failure> {
         let path = Path::new(&self.source);
         // `<(…)` of a shell and /dev/stdin are not regular files, so only folders are excluded.
+        input::announce(&app.out, path, "a transcript");
         if self.source == "-" || std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
             return self.of_file(&SessionInput::of_file(path).read(path, false)?, app);
         }
@@ -61,16 +65,16 @@ impl ConversationArgs {
         match self.of_chat(app).await {
             // If a file name was given and neither file nor chat exists, the error names the file.
             // Any other error is reported as it is.
-            Err(failure) if looks_like_a_file && is_nowhere(&failure) => Err(Failure::Read {
-                file: self.source.clone(),
-                source: std::io::ErrorKind::NotFound.into(),
-            }),
+            Err(failure) if looks_like_a_file && is_nowhere(&failure) => {
+                Err(missing::unreadable(path, std::io::ErrorKind::NotFound.into()))
+            }
             read => Ok(vec![read?]),
         }
     }
 
     async fn of_chat(&self, app: &App) -> Result<Conversation, Failure> {
         let store = app.store_to_read().await?;
+        let _reading = Progress::new(&app.out, format!("reading {}", self.source));
         let chat = existing_chat(store.history(), &app.chat(&self.source)).await?;
         let mut builder = ContextEngine::builder(store)
             .user(app.user.clone())

@@ -112,9 +112,12 @@ async fn chat(args: &Args, app: &mut App) -> Result<Outcome, Failure> {
             app.open(url, OpenMode::Create).await?
         }
     };
-    let working = Progress::spinner(&app.out, "copying");
-    let copied = transfer::copy_chat(&*store, &from, &*other, &to, &app.interrupt()).await?;
-    working.done();
+    let total = store.history().chat_size(&from).await.map_or(0, |size| size.messages);
+    let working = Progress::new(&app.out, "copying");
+    working.steps("message", usize::try_from(total).ok().filter(|total| *total > 0));
+    let signal = working.signal(app.interrupt(), 0);
+    let copied = transfer::copy_chat(&*store, &from, &*other, &to, &signal).await?;
+    let elapsed = working.done().map(|elapsed| format!(", {elapsed}")).unwrap_or_default();
     if app.out.is_json() {
         app.out.record(&CopyRecord {
             v: 1,
@@ -132,7 +135,7 @@ async fn chat(args: &Args, app: &mut App) -> Result<Outcome, Failure> {
     let [messages, branches] = size.map(|(n, what)| count(n as usize, what));
     app.out
         .line(format_args!(
-            "{done} {} to {}: {messages}, {branches}",
+            "{done} {} to {}: {messages}, {branches}{elapsed}",
             clean(&args.from),
             clean(&args.to)
         ))

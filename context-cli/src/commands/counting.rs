@@ -12,6 +12,14 @@ use context_runtime::{
 use crate::error::Failure;
 use crate::text::grouped;
 
+/// Returns a note about a model that is not in the table, if it is not: what is not known of it.
+pub(super) fn unlisted(model: &Model<'_>, window: Option<u64>) -> Option<String> {
+    let is_known = window.or(model.window()).is_some();
+    let unknown = if is_known { "its prices are" } else { "its window and prices are" };
+    let name = model.name();
+    (!model.is_listed()).then(|| format!("{name} is not in the table of models: {unknown} unknown"))
+}
+
 /// The window and the reserve for every request of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -154,9 +162,14 @@ pub(super) fn table(estimate: &Estimate, breakdown: &Breakdown, messages: usize)
     if !total.is_exact() {
         let _ = write!(text, ", estimated: {} to {}", grouped(total.low()), grouped(total.high()));
     }
-    if let Some(cost) = &estimate.input_cost {
-        let _ = write!(text, "\n  {:<10}{:>12.4} {}", "input", cost.amount, cost.currency);
-        let _ = write!(text, ", nothing cached, prices of {}", estimate.prices_as_of);
+    match &estimate.input_cost {
+        Some(cost) => {
+            let _ = write!(text, "\n  {:<10}{:>12.4} {}", "input", cost.amount, cost.currency);
+            let _ = write!(text, ", nothing cached, prices of {}", estimate.prices_as_of);
+        }
+        None => {
+            let _ = write!(text, "\n  {:<10}{:>12}  its price is unknown", "input", "?");
+        }
     }
     match estimate.fits() {
         _ if estimate.missing() > 0 => {

@@ -66,13 +66,16 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let user = UserId::from(args.name.as_str());
     let options = RemovalOptions::at(app.now()).cancel(app.interrupt());
     if args.removal.asks() {
+        let looking = Progress::new(&app.out, "looking");
         let plan = erase_user(&*store, &user, &options.clone().dry_run(true)).await?;
+        drop(looking);
         confirm(app, &format!("all of user {}, {}", clean(&args.name), held(&plan)), "")?;
     }
-    let working = Progress::spinner(&app.out, "erasing");
+    let working = Progress::new(&app.out, "erasing");
     let options = options.dry_run(args.removal.dry_run);
+    let options = options.cancel(working.signal(app.interrupt(), 0));
     let erased = erase_user(&*store, &user, &options).await?;
-    working.done();
+    drop(working);
     let mut not_reached = vec![
         "the same words in data of other users",
         "local files of trajectories",

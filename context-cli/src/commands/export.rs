@@ -206,6 +206,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     if args.to == Form::Source && !app.out.is_json() {
         check_same_source(&chats)?;
     }
+    let working = Progress::new(&app.out, "exporting");
+    working.steps("chat", chats.len());
     let (mut names, mut all) = (Vec::with_capacity(chats.len()), Vec::new());
     for (id, source) in chats {
         let source = source.filter(|_| args.to == Form::Source);
@@ -215,7 +217,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         app.out.diagnostics(&id, &diagnostics);
         names.push((id, diagnostics));
         all.push(ExportedChat::new(source, content));
+        working.advance(1);
     }
+    drop(working);
     write(app, &names, &all, args.all, args.to)?;
     Ok(Outcome::Success)
 }
@@ -232,14 +236,14 @@ async fn jsonl(
         return Err(Failure::Usage("jsonl holds whole chats; leave --branch out".into()));
     }
     let interrupt = app.interrupt();
-    let working = Progress::counter(&app.out, "exporting");
+    let working = Progress::new(&app.out, "exporting");
+    working.steps("message", None);
     let mut progress = |messages| working.reach(messages);
     let out = app.out.writer();
     match as_is {
         true => transfer::export_jsonl_as_is(store, chats, out, &interrupt, &mut progress).await?,
         false => transfer::export_jsonl(store, chats, out, &interrupt, &mut progress).await?,
     };
-    working.done();
     Ok(Outcome::Success)
 }
 

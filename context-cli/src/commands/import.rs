@@ -1,7 +1,9 @@
 //! `import`: reads transcripts into chats. A file is read completely before any of it is written.
 //! With `--strict`, all files are read first.
 
+mod file_progress;
 pub(super) mod jsonl;
+mod patterns;
 pub(super) mod planned_chat;
 pub(super) mod report;
 pub(super) mod walk;
@@ -14,6 +16,7 @@ use context_runtime::transcript::{self, TranscriptError};
 use context_runtime::transfer::TreeWritten;
 use context_runtime::{CancelSignal, Store};
 
+use self::file_progress::FileProgress;
 use self::planned_chat::{FileName, PlannedChat};
 use self::report::{ImportedChat, LineProblems, Report, Status};
 use self::walk::{ImportFile, Walk};
@@ -21,8 +24,8 @@ use super::{prompt, trajectory};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::file_format::FileFormat;
+use crate::input;
 use crate::progress::Progress;
-use crate::text::clean;
 
 const EXAMPLES: &str = "\
 A file is a list of messages, an object with `messages`, `history`, `traj`, `contents` or
@@ -36,6 +39,7 @@ Examples:
   context import support.json                one chat `support`, or `support-0001` and so on
   context import ~/.claude/projects          every session in the folder
   context import ~/.codex/sessions/*/*/*/*.jsonl
+  context import 'runs/**/*.jsonl'           a pattern that no shell expands, with subfolders
   context import \"$(llm logs path)\"          every conversation in the database of `llm`
   curl -s URL | context import - --chat day  from standard input
   context import support.json --prompt       and show what a model would get
@@ -48,8 +52,10 @@ that cannot be read is listed and the other files are imported; the exit status 
 
 In a folder and its subfolders, the files that end in .db, .json, .jsonl, .ndjson and .traj
 are read in the order of their names. Hidden entries, links to folders and files that are
-not transcripts are skipped (-v lists them). Their chats are named by the path within the
-folder. A file may have at most 256 MiB and a million lines or messages; a file of
+not transcripts are skipped (-v lists them with the reason). A folder, link or pipe that cannot
+be read is listed and counted, and the exit status is 1. Chats are named by the path within the
+folder. A pattern of `*`, `?`, `[…]` and `**` that is no file is read like the folder before its
+first wildcard. A file may have at most 256 MiB and a million lines or messages; a file of
 `export --to jsonl` is read line by line and may have any size, with lines of at most
 256 MiB.
 
@@ -67,7 +73,7 @@ their own are named m1, m2, …";
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Files to read, or folders of files; `-` is standard input
+    /// Files to read, folders of files, or patterns; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The name of the chat, or the prefix of the names [default: the file's name]
@@ -93,6 +99,9 @@ pub(crate) struct Args {
     trajectory: bool,
 }
 
+/// The reason why a file of a folder is skipped that could have been a transcript.
+const NO_FORM: &str = "not a transcript";
+
 /// A file that is ready to be written.
 enum PreparedFile {
     /// A file in the library's own form, which is read while it is written.
@@ -114,22 +123,21 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         ));
     }
     let (mut opened, mut report) = (None, Report::new(args.broken, args.verbose));
-    let done = files(&args, app, &mut opened, &mut report).await;
+    let progress = Progress::new(&app.out, "looking for transcripts");
+    let done = files(&args, app, &mut opened, &mut report, &progress).await;
     // Chats that were written before a failure are reported.
-    report.print(app)?;
+    report.print(app, progress.done())?;
     done?;
     let ended = if report.has_failed() { Outcome::Findings } else { Outcome::Success };
     let Some((store, interrupt)) = opened.filter(|_| args.prompt || args.trajectory) else {
         return Ok(ended);
     };
-    for chat in report.chats() {
+    if args.trajectory {
+        trajectory::record::record_all(app, &store, report.chats()).await?;
+    }
+    for (chat, _) in report.chats().filter(|_| args.prompt) {
         interrupt.check("import")?;
-        if args.trajectory {
-            trajectory::record::record(app, &store, chat).await?;
-        }
-        if args.prompt {
-            prompt::print(app, Arc::clone(&store), chat, None).await?;
-        }
+        prompt::print(app, Arc::clone(&store), chat, None).await?;
     }
     Ok(ended)
 }
@@ -154,15 +162,14 @@ pub(super) async fn into_memory(
     };
     let mut opened = Some((Arc::clone(&store), app.quiet_interrupt()));
     let mut report = Report::of_problems();
-    self::files(&args, app, &mut opened, &mut report).await?;
-    let chats: Vec<String> = report.chats().map(str::to_owned).collect();
+    let progress = Progress::new(&app.out, "looking for transcripts");
+    self::files(&args, app, &mut opened, &mut report, &progress).await?;
+    let chats: Vec<String> = report.chats().map(|(chat, _)| chat.to_owned()).collect();
     if chats.is_empty() {
         let shown: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
         return Err(Failure::NoChat { files: shown });
     }
-    for chat in &chats {
-        let _recorded = trajectory::record::record_quietly(app, &store, chat).await?;
-    }
+    trajectory::record::record_quietly(app, &store, report.chats(), &progress).await?;
     Ok((store, chats))
 }
 
@@ -171,17 +178,27 @@ async fn files(
     app: &mut App,
     opened: &mut Option<Target>,
     report: &mut Report,
+    progress: &Progress,
 ) -> Result<(), Failure> {
-    let Walk { files, skipped, failed } = Walk::of(&args.files);
+    progress.steps("entry", None);
+    let Walk { files, skipped, failed } = Walk::of(&args.files, || progress.advance(1));
     // If a single file was named, its failure is the command's failure.
-    let alone = files.len() == 1 && files[0].name.is_none();
-    for path in &skipped {
-        report.skipped(app, &path.display().to_string())?;
+    let alone = files.len() == 1 && files[0].name.is_none() && args.files.len() == 1;
+    let nothing = files.is_empty() && skipped.is_empty();
+    for (path, reason) in &skipped {
+        report.skipped(app, &path.display().to_string(), reason)?;
     }
-    for (path, source) in failed {
-        let file = path.display().to_string();
-        report.failed(app, &file, &Failure::Read { file: file.clone(), source })?;
+    for (path, failure) in failed {
+        if nothing && args.files.as_slice() == [path.as_path()] {
+            return Err(failure);
+        }
+        report.failed(app, &path.display().to_string(), &failure)?;
     }
+    progress.phase(match files.as_slice() {
+        [file] => format!("importing {}", file.shown()),
+        _ => "importing".to_owned(),
+    });
+    let mut progress = FileProgress::new(progress, &files);
     let mut ready = Vec::new();
     if args.strict {
         for file in &files {
@@ -195,14 +212,15 @@ async fn files(
         }
     }
     let mut ready = ready.into_iter();
-    for file in &files {
+    for (at, file) in files.iter().enumerate() {
+        progress.file(at);
         let done = match ready.next() {
-            Some(PreparedFile::NoForm) => report.skipped(app, &file.shown()),
-            Some(ready) => write(args, app, opened, ready, report).await,
+            Some(PreparedFile::NoForm) => report.skipped(app, &file.shown(), NO_FORM),
+            Some(ready) => write(args, app, opened, ready, report, &mut progress).await,
             None => match prepare(app, args, file) {
-                Ok(ready) => write(args, app, opened, ready, report).await,
+                Ok(ready) => write(args, app, opened, ready, report, &mut progress).await,
                 Err(failure) if file.name.is_some() && is_no_transcript(&failure) => {
-                    report.skipped(app, &file.shown())
+                    report.skipped(app, &file.shown(), NO_FORM)
                 }
                 Err(failure) => Err(failure),
             },
@@ -233,6 +251,7 @@ pub(super) fn is_no_transcript(failure: &Failure) -> bool {
 /// larger than memory; it is only checked, and only if broken lines are refused.
 fn prepare(app: &App, args: &Args, file: &ImportFile) -> Result<PreparedFile, Failure> {
     let path = file.path.as_path();
+    input::announce(&app.out, path, "a transcript");
     if jsonl::is_own(args.from, path)? {
         if args.strict {
             jsonl::check(path, &CancelSignal::default())?;
@@ -258,6 +277,7 @@ async fn write(
     opened: &mut Option<Target>,
     prepared: PreparedFile,
     report: &mut Report,
+    progress: &mut FileProgress<'_>,
 ) -> Result<(), Failure> {
     let (store, interrupt) = match opened {
         Some(opened) => opened,
@@ -266,17 +286,21 @@ async fn write(
     app.out.outlive_reader();
     let (input, mut chats, broken) = match prepared {
         PreparedFile::Own(path) => {
-            return jsonl::write(app, &**store, args, &path, interrupt, report).await;
+            return jsonl::write(app, &**store, args, &path, interrupt, (report, progress)).await;
         }
         PreparedFile::NoForm => return Ok(()),
         PreparedFile::Read { input, chats, broken } => (input, chats, broken),
     };
-    let messages = chats.iter().map(|planned| planned.messages).sum();
-    let bar = Progress::bar(&app.out, messages, clean(&input.shown).into_owned());
+    let total: usize = chats.iter().map(|planned| planned.messages).sum();
+    progress.messages(Some(total));
+    let mut reached = 0;
     let mut lines = broken.count();
     report.file(app, &input, broken)?;
     for planned in &mut chats {
-        let advance = |messages| bar.advance(messages);
+        let advance = |messages| {
+            reached += messages as u64;
+            progress.reach(reached, Some(total));
+        };
         let (status, added) = match planned.write(store.history(), interrupt, advance).await? {
             TreeWritten::New => (Status::Imported, planned.messages),
             TreeWritten::Extended(extension) => (Status::Extended, extension.messages),
@@ -289,8 +313,8 @@ async fn write(
         let PlannedChat { chat, messages, branches, diagnostics, .. } = &*planned;
         let (messages, branches) = (*messages, *branches);
         let imported = ImportedChat { chat, messages, added, branches, diagnostics };
-        bar.pausing(|| report.chat(app, &input, &imported, status, std::mem::take(&mut lines)))?;
+        report.chat(app, &input, &imported, status, std::mem::take(&mut lines))?;
     }
-    bar.done();
+    progress.done(total as u64);
     Ok(())
 }

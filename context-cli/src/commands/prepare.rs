@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::conversation::{Conversation, ConversationArgs, each};
-use super::counting::{Limits, breakdown, by_id, overflow, table};
+use super::counting::{Limits, breakdown, by_id, overflow, table, unlisted};
 use super::output_args::OutputArgs;
 use super::planning::{Cut, pipeline};
 use super::render;
@@ -121,6 +121,9 @@ pub(super) struct PrepareRecord<'a> {
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let codec = provider(&args.provider)
         .map_err(|_| Failure::Usage(format!("there is no provider {}", args.provider)))?;
+    if let Some(file) = &args.fragments {
+        input::announce(&app.out, file, "fragments");
+    }
     let front = args.fragments.as_deref().map(rendered).transpose()?;
     let pipeline = pipeline(&args.policy, Stage::shared)?;
     let settings = Arc::clone(&app.settings);
@@ -130,6 +133,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let limits = Limits::new(&model, args.window, args.reserve)?;
     let conversations = args.which.read(app).await?;
     args.to.redirect(&mut app.out)?;
+    if let Some(note) = unlisted(&model, args.window) {
+        app.out.note(note);
+    }
     if let Some(note) = limits.note(&model) {
         app.out.note(note);
     }

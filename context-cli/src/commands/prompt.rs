@@ -12,6 +12,7 @@ use super::{all_readable, body, find_message};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
+use crate::progress::Progress;
 use crate::text::{clean_lines, part, role, short_id};
 
 /// Show what a model would get: system prompt and messages.
@@ -110,8 +111,10 @@ pub(crate) async fn print(
     chat: &str,
     branch: Option<&str>,
 ) -> Result<(), Failure> {
+    let reading = Progress::new(&app.out, format!("reading {chat}"));
     let mut engine = engine(app, store, chat, branch).await?;
     let resolved = engine.resolve().await?;
+    drop(reading);
     let (prompt, messages) = (&resolved.system_prompt, &resolved.messages);
     let record = PromptRecord {
         branch: Some(engine.branch().as_str()),

@@ -69,6 +69,7 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         app.out.text(FRAGMENTS_SCHEMA)?;
         return Ok(Outcome::Success);
     }
+    input::announce(&app.out, &args.file, "fragments");
     let fragments = read(&input::read(&args.file)?)?;
     let options = RenderOptions::new()
         .group(args.group)

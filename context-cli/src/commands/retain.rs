@@ -125,7 +125,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let interrupt = app.interrupt();
     // Copies are not searched for: that would read all data once per chat.
     let options = RemovalOptions::at(app.now()).find_copies(false).cancel(interrupt.clone());
-    let looking = Progress::spinner(&app.out, "looking");
+    let looking = Progress::new(&app.out, "looking");
     let removals = policy.plan(&*store, &app.user, app.now(), &interrupt).await?;
     let mut plans = Vec::new();
     if args.removal.asks() {
@@ -135,7 +135,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
             plans.push(removal.run_with(&*store, &dry).await?);
         }
     }
-    looking.done();
+    drop(looking);
     if !plans.is_empty() {
         confirm(app, &totals(&plans), "")?;
     }
@@ -144,7 +144,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     }
     let options = options.dry_run(args.removal.dry_run);
     let mut reports = Vec::with_capacity(removals.len());
-    let working = Progress::bar(&app.out, removals.len(), "removing");
+    let working = Progress::new(&app.out, "removing");
+    working.steps("removal", removals.len());
     for removal in &removals {
         interrupt.check("retain")?;
         let report = removal.run_with(&*store, &options).await?;
@@ -153,10 +154,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
             Some(_) => args.removal.status(),
             None => "kept",
         };
-        working.pausing(|| write(app, &args, removal, &report, status))?;
+        write(app, &args, removal, &report, status)?;
         reports.push(report);
     }
-    working.done();
+    drop(working);
     if !app.out.is_json() {
         let others = ["copies in what stays", "snapshots of a workspace"];
         let not_reached =

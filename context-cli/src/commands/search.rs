@@ -14,6 +14,7 @@ use super::existing_chat;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::{Output, Style};
+use crate::progress::Progress;
 use crate::text::{clean, one_line, parse_limit, short_id, time};
 
 /// Find messages by words, best match first.
@@ -125,7 +126,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     query.roles = args.role.into_iter().map(Speaker::role).collect();
     query.limit = args.limit;
     query.after = args.after.map(Cursor::new);
+    let searching = Progress::new(&app.out, "searching");
     let page = search.search(&query).await?;
+    drop(searching);
     let next = page.next.as_ref().map(Cursor::as_str);
     for hit in &page.items {
         write(&mut app.out, hit)?;

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::conversation::ConversationArgs;
-use super::counting::{Limits, breakdown, table};
+use super::counting::{Limits, breakdown, table, unlisted};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::input;
@@ -96,13 +96,11 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let settings = Arc::clone(&app.settings);
     let name = args.model.as_deref().or(settings.model.as_deref()).unwrap_or("gpt-5");
     let model = settings.models.model(name);
-    if !model.is_listed() {
-        let is_known = args.window.or(model.window()).is_some();
-        let window = if is_known { "its prices are" } else { "its window and prices are" };
-        app.out
-            .note(format_args!("{} is not in the table of models: {window} unknown", model.name()));
+    if let Some(note) = unlisted(&model, args.window) {
+        app.out.note(note);
     }
     if args.text {
+        input::announce(&app.out, args.which.path(), "text");
         let input = input::read(args.which.path())?;
         let tokens = model.counter().count(input.text());
         return match app.out.is_json() {

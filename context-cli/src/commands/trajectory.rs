@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use context_runtime::trajectory::{RoundHead, SessionGraph, Trajectories};
 use context_runtime::{
-    Error, ErrorKind, Store, limits,
+    CancelSignal, Error, ErrorKind, Store, limits,
     store::{PageWalk, RoundQuery, TrajectoryStore},
 };
 
@@ -121,9 +121,18 @@ async fn all_rounds(
 
 /// Returns a recorder on the store.
 fn recorder(app: &App, store: &Arc<dyn Store>) -> Result<Trajectories, Failure> {
+    recorder_with(app, store, CancelSignal::never())
+}
+
+/// Returns a recorder that checks a signal between rounds and reports to it.
+fn recorder_with(
+    app: &App,
+    store: &Arc<dyn Store>,
+    signal: CancelSignal,
+) -> Result<Trajectories, Failure> {
     let host = Arc::new(app.host.clone());
     let builder = Trajectories::builder(Arc::clone(store)).clock(host.clone()).ids(host);
-    Ok(builder.build().map_err(Error::from)?)
+    Ok(builder.cancel(signal).build().map_err(Error::from)?)
 }
 
 /// Returns the agents of a session, which must have rounds.

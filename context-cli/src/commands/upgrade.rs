@@ -43,9 +43,9 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> 
         Err(failure) => return Err(failure),
     };
     app.opened().close().await?;
-    let working = Progress::spinner(&app.out, "upgrading");
+    let working = Progress::new(&app.out, "upgrading");
     let store = app.store_in(OpenMode::Write).await?;
-    working.done();
+    drop(working);
     let version = |key| older.as_ref().and_then(|error| error.get(key));
     let (from, to) = (version("older_schema"), version("newest_schema"));
     let status = if from.is_some() { "upgraded" } else { "unchanged" };

@@ -44,9 +44,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         let StoreFacts { bytes, unused, .. } = maintenance.facts().await?;
         return plan(app, bytes.zip(unused));
     }
-    let working = Progress::spinner(&app.out, "vacuuming");
+    let working = Progress::new(&app.out, "vacuuming");
     let sizes = app.unless_interrupted("vacuum", maintenance.vacuum()).await?;
-    working.done();
+    drop(working);
     let (before, after) = (sizes.before, sizes.after);
     if app.out.is_json() {
         let (before, after) = (Some(before), Some(after));

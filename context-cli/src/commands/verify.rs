@@ -39,9 +39,10 @@ pub(super) struct VerifyRecord<'a> {
 
 pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
-    let working = Progress::spinner(&app.out, "checking");
-    let report = maintenance(&*store, "verify")?.check(&app.interrupt()).await?;
-    working.done();
+    let progress = Progress::new(&app.out, "checking");
+    let signal = progress.signal(app.interrupt(), 0);
+    let report = maintenance(&*store, "verify")?.check(&signal).await?;
+    let elapsed = progress.done().map(|elapsed| format!(" {elapsed}")).unwrap_or_default();
     if app.out.is_json() {
         app.out.record(&VerifyRecord {
             v: 1,
@@ -65,7 +66,7 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> 
         let word = app.out.paint(style, word).to_string();
         let CheckReport { chats, messages, blobs, streams, rounds, memories, .. } = report;
         let looked = holdings([chats, messages, blobs, streams, rounds, memories]);
-        app.out.line(format_args!("{word}: {looked}"))?;
+        app.out.line(format_args!("{word}: {looked}{elapsed}"))?;
     }
     Ok(if report.findings.is_empty() { Outcome::Success } else { Outcome::Findings })
 }

@@ -16,6 +16,7 @@ use self::session::WatchSession;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::file_format::FileFormat;
+use crate::missing;
 
 /// The time after which a write that failed because of the store is tried again.
 const RETRY: Duration = Duration::from_secs(5);
@@ -82,8 +83,7 @@ pub(crate) async fn run(mut args: Args, app: &mut App) -> Result<Outcome, Failur
         args.folders = folders::known()?;
     }
     for folder in &args.folders {
-        let file = folder.display().to_string();
-        std::fs::metadata(folder).map_err(|source| Failure::Read { file, source })?;
+        std::fs::metadata(folder).map_err(|source| missing::unreadable(folder, source))?;
     }
     let interrupt = app.interrupt();
     if args.once {

@@ -12,6 +12,7 @@ const GOOD: &str = "{\"role\":\"user\",\"content\":\"x\"}\n";
 fn a_folder_is_walked_in_order_and_what_cannot_be_read_is_listed() {
     let bench = Bench::new();
     fs::create_dir_all(bench.path().join("in/b/.git")).expect("the folder can be written to");
+    fs::create_dir_all(bench.path().join("other")).expect("the folder can be written to");
     for (name, text) in [
         ("in/z.jsonl", GOOD),
         ("in/a.json", "{ no JSON"),
@@ -23,8 +24,11 @@ fn a_folder_is_walked_in_order_and_what_cannot_be_read_is_listed() {
         bench.file(name, text);
     }
     bench.file("in/b/bytes.json", [0xff, 0xfe, 0x00]);
+    bench.file("other/elsewhere.jsonl", GOOD);
     #[cfg(unix)]
-    std::os::unix::fs::symlink("..", bench.path().join("in/b/loop")).expect("a link");
+    for (name, target) in [("loop", ".."), ("link", "../../other")] {
+        std::os::unix::fs::symlink(target, bench.path().join("in/b").join(name)).expect("a link");
+    }
     let ran = bench.run("--json import in");
     assert_eq!(ran.status, 1, "{}", ran.err);
     let said: Vec<_> = crate::harness::values(&ran.out)
@@ -39,6 +43,8 @@ fn a_folder_is_walked_in_order_and_what_cannot_be_read_is_listed() {
         .collect();
     let failed: Vec<_> =
         said.iter().filter(|(status, ..)| status == "failed").map(|(.., file)| file).collect();
+    assert_eq!(failed.iter().filter(|file| **file == "in/b/loop").count(), usize::from(cfg!(unix)));
+    let failed: Vec<_> = failed.into_iter().filter(|file| *file != "in/b/loop").collect();
     assert_eq!(failed, [&json!("in/a.json"), &json!("in/b/bytes.json")]);
     let chats: Vec<_> = said.iter().filter_map(|(_, chat, _)| chat.as_deref()).collect();
     assert_eq!(chats, ["z", "b/z"]);
@@ -50,14 +56,40 @@ fn a_folder_is_walked_in_order_and_what_cannot_be_read_is_listed() {
     let ran = bench.run("import in -v");
     assert_eq!(ran.status, 1);
     assert!(ran.err.contains("in/a.json: not imported"), "{}", ran.err);
-    assert!(ran.err.contains("in/notes.md: passed over"), "{}", ran.err);
-    assert!(ran.out.contains("2 files not imported"), "{}", ran.out);
+    assert!(ran.err.contains("in/notes.md: passed over: not a transcript"), "{}", ran.err);
+    let failed = if cfg!(unix) { "3 files not imported" } else { "2 files not imported" };
+    assert!(ran.out.contains(failed), "{}", ran.out);
+    #[cfg(unix)]
+    {
+        assert!(ran.err.contains("in/b/link: passed over: a link to a folder"), "{}", ran.err);
+        assert!(ran.err.contains(
+            "in/b/loop: not imported: it cannot be read: a link to a folder that it is in"
+        ));
+        fs::remove_file(bench.path().join("in/b/loop")).expect("it was there");
+    }
     assert_eq!(bench.run("import in --chat all").status, 2);
     for broken in ["in/a.json", "in/b/bytes.json"] {
         fs::remove_file(bench.path().join(broken)).expect("it was there");
     }
     // A file found in a folder need not be a transcript, also with `--strict`.
     assert_eq!(bench.run("import in --strict --store sqlite:strict.db").status, 0);
+}
+
+#[test]
+fn the_rounds_of_many_chats_are_one_line_and_those_of_a_few_a_line_each() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.path().join("in")).expect("the folder can be written to");
+    for number in 0..10 {
+        bench.file(&format!("in/{number}.jsonl"), GOOD);
+    }
+    let few = bench.ok("import in --trajectory --store mem:");
+    assert!(few.starts_with("imported 10 chats from 10 files · 10 messages"), "{few}");
+    assert_eq!(few.matches("recorded 1 round of ").count(), 10, "{few}");
+    bench.file("in/more.jsonl", GOOD);
+    let many = bench.ok("import in --trajectory --store mem:");
+    assert!(many.ends_with("\nrecorded 11 rounds of 11 chats\n"), "{many}");
+    assert_eq!(many.lines().count(), 3, "{many}");
+    assert_eq!(bench.records("import in --trajectory --store mem:").len(), 22);
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod operator;
 mod others_data;
 mod others_servers;
 mod others_sessions;
+mod patterns;
 mod runs;
 mod scale;
 mod serve;
@@ -45,7 +46,10 @@ mod served;
 mod server_fixture;
 #[cfg(unix)]
 mod stumbles;
+#[cfg(unix)]
+mod terminal;
 mod trees;
+mod unknown;
 mod watching;
 #[cfg(unix)]
 mod watching_live;

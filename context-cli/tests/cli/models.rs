@@ -367,7 +367,7 @@ fn what_cannot_be_sent_is_told() {
     bench.file("empty.json", "[]");
     for (line, status, said) in [
         ("prepare empty.json --provider anthropic", 1, "nothing to send"),
-        ("prepare nowhere.json --provider anthropic", 1, "cannot read nowhere.json"),
+        ("prepare nowhere.json --provider anthropic", 1, "there is no file or folder nowhere.json"),
         ("prepare nobody --provider anthropic", 1, "there is no store"),
         ("prepare empty.json --provider acme", 2, "possible values"),
         ("prepare empty.json", 2, "--provider"),
@@ -389,7 +389,7 @@ fn faults_of_a_store_are_not_taken_for_a_missing_file() {
     let ran = bench.run("prepare support.7 --provider openai --branch nowhere");
     assert!(ran.status == 1 && ran.err.contains("branch"), "{}", ran.err);
     let ran = bench.run("prepare support.8 --provider openai");
-    assert!(ran.err.contains("cannot read support.8"), "{}", ran.err);
+    assert!(ran.err.contains("there is no file or folder support.8"), "{}", ran.err);
     bench.file("broken.db", "no database ".repeat(100));
     let ran = bench.run("tokens support.7 --store sqlite:broken.db");
     assert!(ran.status == 1 && !ran.err.contains("cannot read support.7"), "{}", ran.err);

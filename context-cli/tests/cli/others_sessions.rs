@@ -255,7 +255,7 @@ fn the_folder_of_opencode_has_one_chat_for_each_session() {
     bench.file("storage/part/msg_2/prt_9.json", "{\"type\": \"te");
     let ran = bench.run("import storage");
     assert_eq!(ran.status, 1);
-    assert!(ran.err.contains("ses_1.json: not imported: EOF while parsing"), "{}", ran.err);
+    assert!(ran.err.contains("ses_1.json: not imported: line 1 is not JSON: EOF"), "{}", ran.err);
 }
 
 /// OpenHands has a file for each event of a conversation.

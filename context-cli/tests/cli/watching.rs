@@ -157,7 +157,7 @@ fn folders_are_named_or_known() {
     let bench = Bench::new();
     let ran = bench.run("watch nowhere --once");
     assert_eq!(ran.status, 1, "{}", ran.err);
-    assert!(ran.err.contains("cannot read nowhere"), "{}", ran.err);
+    assert!(ran.err.contains("there is no file or folder nowhere"), "{}", ran.err);
     assert_eq!(bench.run("watch . --once --poll 5").status, 2);
     let sessions = bench.path().join("home/.codex/sessions");
     fs::create_dir_all(&sessions).expect("a folder");

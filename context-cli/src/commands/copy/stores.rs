@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use context_runtime::transfer::{self, ChatDigest, LeftBehind, MigrateChat, Migrated, WrittenChat};
 use context_runtime::{
-    ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, limits,
+    CancelSignal, ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, limits,
     store::{OpenMode, PageWalk},
 };
 use schemars::JsonSchema;
@@ -70,6 +70,7 @@ struct Totals {
 pub(super) async fn run(args: &Args, app: &mut App) -> Result<Outcome, Failure> {
     let from = app.open(&args.from, OpenMode::Read).await?;
     let interrupt = app.interrupt();
+    let progress = Progress::new(&app.out, "listing chats");
     let users = match args.all_users {
         true => all_users(&*from).await?,
         false => app.users().collect(),
@@ -99,9 +100,9 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Outcome, Failure> 
     };
     app.out.outlive_reader();
     let mut totals = Totals::default();
-    let done = all(args, app, (&from, &to), &pending, &mut totals, &interrupt).await;
+    let done = all(args, app, (&from, &to), &pending, &mut totals, (&progress, &interrupt)).await;
     // Chats that were copied before a failure are reported.
-    totals.print(args, &users, app)?;
+    totals.print(args, &users, progress.done(), app)?;
     done?;
     Ok(if totals.odd == 0 { Outcome::Success } else { Outcome::Findings })
 }
@@ -166,7 +167,7 @@ async fn all(
     (from, to): (&Arc<dyn Store>, &Arc<dyn Store>),
     pending: &[PendingCopy],
     totals: &mut Totals,
-    interrupt: &context_runtime::CancelSignal,
+    (progress, interrupt): (&Progress, &CancelSignal),
 ) -> Result<(), Failure> {
     let mut options = MigrateChat::default();
     if args.no_verify {
@@ -176,26 +177,29 @@ async fn all(
         options = options.dry_run();
     }
     let total = pending.iter().map(|chat| chat.messages).sum::<u64>();
-    let bar = Progress::bar(&app.out, usize::try_from(total).unwrap_or(usize::MAX), "copying");
+    let total = usize::try_from(total).unwrap_or(usize::MAX);
+    let phase = if args.dry_run { "comparing" } else { "copying" };
+    progress.phase(phase);
+    progress.steps("message", total);
     let mut before = 0;
-    for next in pending {
+    for (at, next) in pending.iter().enumerate() {
+        progress.items("chat", at, pending.len());
         // Checked only between two chats: a partly sent chat would have to be sent again.
         interrupt.check("copy")?;
-        let mut progress = |sent| bar.reach(before + sent);
+        let mut sent = |sent| progress.reach(before + sent);
         let migrated =
-            transfer::migrate_chat(&**from, &next.chat, &**to, &next.chat, &options, &mut progress)
+            transfer::migrate_chat(&**from, &next.chat, &**to, &next.chat, &options, &mut sent)
                 .await;
         match migrated {
-            Ok(migrated) => bar.pausing(|| report(args, app, next, &migrated, totals))?,
+            Ok(migrated) => report(args, app, next, &migrated, totals)?,
             // The chat was deleted after it was listed.
             Err(error)
                 if error.is_not_found() && from.history().chat(&next.chat).await?.is_none() => {}
             Err(error) => return Err(about(error, &next.chat).into()),
         }
         before += next.messages;
-        bar.reach(before);
+        progress.reach(before);
     }
-    bar.done();
     Ok(())
 }
 
@@ -288,7 +292,13 @@ impl Totals {
         }
     }
 
-    fn print(&self, args: &Args, users: &[UserId], app: &mut App) -> Result<(), Failure> {
+    fn print(
+        &self,
+        args: &Args,
+        users: &[UserId],
+        elapsed: Option<String>,
+        app: &mut App,
+    ) -> Result<(), Failure> {
         if app.out.is_json() {
             return Ok(());
         }
@@ -312,6 +322,7 @@ impl Totals {
         if self.odd > 0 {
             facts.push(format!("{} left out", count(self.odd, "chat")));
         }
+        facts.extend(elapsed);
         app.out.line(facts.join("; "))?;
         if self.copied + self.missing + self.unchanged + self.odd == 0 {
             let names: Vec<_> = users.iter().map(UserId::to_string).collect();

@@ -7,12 +7,14 @@ use std::path::Path;
 use context_runtime::transfer::{self, BrokenLine, ChatOutcome, ImportJsonl};
 use context_runtime::{CancelSignal, Store};
 
+use super::file_progress::FileProgress;
 use super::report::{ImportedChat, LineProblems, Report, Status};
 use super::{Args, FileName};
 use crate::app::App;
 use crate::error::Failure;
 use crate::file_format::FileFormat;
-use crate::progress::Progress;
+use crate::input::is_stdin;
+use crate::missing;
 use crate::text::clean;
 
 /// The longest first line, in bytes, that is read to detect the form of a file. The line of a chat
@@ -65,18 +67,22 @@ pub(super) async fn write(
     args: &Args,
     path: &Path,
     interrupt: &CancelSignal,
-    report: &mut Report,
+    (report, files): (&mut Report, &mut FileProgress<'_>),
 ) -> Result<(), Failure> {
     let mut options = ImportJsonl::new(app.user.clone());
     options.chat = args.chat.clone().map(Into::into);
     options.strict = args.strict;
     let input = FileName::of(path);
-    let working = Progress::counter(&app.out, clean(&input.shown).into_owned());
-    let mut progress = |messages| working.reach(messages);
+    files.messages(None);
+    let mut written = 0;
+    let mut progress = |messages| {
+        written = messages;
+        files.reach(messages, None);
+    };
     let imported =
         transfer::import_jsonl(store, &mut open(path)?, &options, interrupt, &mut progress).await;
     let imported = imported.map_err(|error| error.with("file", &input.shown))?;
-    working.done();
+    files.done(written);
     let broken = |broken: BrokenLine| {
         (usize::try_from(broken.line).unwrap_or(usize::MAX), broken.diagnostic.message)
     };
@@ -113,10 +119,6 @@ pub(super) async fn write(
     Ok(())
 }
 
-fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
 /// Opens a file so that it can be read twice.
 fn open(path: &Path) -> Result<BufReader<File>, Failure> {
     let failed = |source| failed(path, source);
@@ -143,5 +145,5 @@ fn copied(from: impl Read, path: &Path) -> Result<File, Failure> {
 }
 
 fn failed(path: &Path, source: io::Error) -> Failure {
-    Failure::Read { file: path.display().to_string(), source }
+    missing::unreadable(path, source)
 }

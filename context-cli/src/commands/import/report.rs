@@ -1,7 +1,9 @@
 //! The report of an import: records as it proceeds, or one line for people at the end.
 
-use context_runtime::Diagnostic;
+use std::collections::HashSet;
+
 use context_runtime::transcript::BrokenLines;
+use context_runtime::{Diagnostic, DiagnosticCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -136,8 +138,12 @@ pub(super) struct Report {
     /// The number of broken lines, and those that are shown at the end.
     broken: usize,
     listed: Vec<(String, LineProblems)>,
+    /// The number of parts that were stored without being understood.
+    unclear: usize,
     files: Vec<String>,
-    chats: Vec<String>,
+    /// The files that chats were imported from.
+    sources: HashSet<String>,
+    chats: Vec<(String, usize)>,
 }
 
 impl Report {
@@ -156,8 +162,10 @@ impl Report {
             messages: 0,
             branches: 0,
             broken: 0,
+            unclear: 0,
             listed: Vec::new(),
             files: Vec::new(),
+            sources: HashSet::new(),
             chats: Vec::new(),
         }
     }
@@ -173,8 +181,9 @@ impl Report {
     }
 
     /// Returns the chats that were imported or already stored.
-    pub(super) fn chats(&self) -> impl Iterator<Item = &str> {
-        self.chats.iter().map(String::as_str)
+    /// With the number of their messages.
+    pub(super) fn chats(&self) -> impl ExactSizeIterator<Item = (&str, usize)> + Clone {
+        self.chats.iter().map(|(chat, messages)| (chat.as_str(), *messages))
     }
 
     /// Returns whether a file or chat failed.
@@ -204,13 +213,19 @@ impl Report {
     }
 
     /// Reports a file in a folder that is not a transcript.
-    pub(super) fn skipped(&mut self, app: &mut App, file: &str) -> Result<(), Failure> {
+    pub(super) fn skipped(
+        &mut self,
+        app: &mut App,
+        file: &str,
+        reason: &str,
+    ) -> Result<(), Failure> {
         self.skipped += 1;
         if self.writes_records(app) {
-            return app.out.record(&FileRecord { v: 1, file, status: "skipped", problem: None });
+            let problem = Some(reason.to_owned());
+            return app.out.record(&FileRecord { v: 1, file, status: "skipped", problem });
         }
         if self.list_skipped {
-            app.out.note(format_args!("{}: passed over", clean(file)));
+            app.out.note(format_args!("{}: passed over: {reason}", clean(file)));
         }
         Ok(())
     }
@@ -259,6 +274,10 @@ impl Report {
         broken: usize,
     ) -> Result<(), Failure> {
         let &ImportedChat { chat, messages, added, branches, diagnostics } = imported;
+        self.unclear += diagnostics
+            .iter()
+            .filter(|found| found.code == DiagnosticCode::Unrepresentable)
+            .count();
         app.out.diagnostics(chat, diagnostics.get(..SHOWN).unwrap_or(diagnostics));
         if diagnostics.len() > SHOWN {
             app.out.note(format_args!(
@@ -270,6 +289,7 @@ impl Report {
         match status {
             Status::Imported => {
                 self.imported += 1;
+                self.sources.insert(input.shown.clone());
                 self.messages += messages;
                 self.branches += branches;
             }
@@ -288,7 +308,7 @@ impl Report {
             }
         }
         if status != Status::Refused {
-            self.chats.push(chat.to_owned());
+            self.chats.push((chat.to_owned(), messages));
         }
         if !self.writes_records(app) {
             return Ok(());
@@ -306,8 +326,8 @@ impl Report {
         })
     }
 
-    /// Prints the summary for people.
-    pub(super) fn print(&self, app: &mut App) -> Result<(), Failure> {
+    /// Prints the summary for people, with the elapsed time if there is one.
+    pub(super) fn print(&self, app: &mut App, elapsed: Option<String>) -> Result<(), Failure> {
         let nothing = self.chats.is_empty() && self.failed + self.refused + self.skipped == 0;
         if self.writes_records(app) || nothing {
             return Ok(());
@@ -327,7 +347,11 @@ impl Report {
         } else {
             if self.imported > 0 {
                 let done = app.out.paint(Style::Green, "imported").to_string();
-                facts.push(format!("{done} {}", count(self.imported, "chat")));
+                let files = match self.sources.len() {
+                    0 | 1 => String::new(),
+                    files => format!(" from {}", count(files, "file")),
+                };
+                facts.push(format!("{done} {}{files}", count(self.imported, "chat")));
                 facts.push(count(self.messages, "message"));
                 facts.push(count(self.branches, "branch"));
             }
@@ -354,11 +378,15 @@ impl Report {
             let show = if self.list_broken { "" } else { " (show: --broken)" };
             facts.push(format!("{}{show}", count(self.broken, "broken line")));
         }
+        if self.unclear > 0 {
+            facts.push(format!("{} not understood, but stored", count(self.unclear, "part")));
+        }
+        facts.extend(elapsed);
         app.out.line(facts.join(" · "))?;
         let names = match self.chats.as_slice() {
             [] => String::new(),
-            [only] => only.clone(),
-            [first, .., last] => format!("{first} … {last}"),
+            [(only, _)] => only.clone(),
+            [(first, _), .., (last, _)] => format!("{first} … {last}"),
         };
         if !names.is_empty() {
             app.out.line(format_args!("  {}", clean(&names)))?;

@@ -187,6 +187,7 @@ async fn file(
     scope: &MemoryScope,
     app: &mut App,
 ) -> Result<Outcome, Failure> {
+    input::announce(&app.out, path, "messages");
     let input = input::read(path)?;
     let session = session(args, scope, &input::stem(&input));
     let sessions = lines::read(&input, &session, scope.session.is_some(), app.now())?;
@@ -235,9 +236,9 @@ async fn remember(
     let records = records_of(&**store)?;
     let target = CaptureTarget { memory: episodic(store, scope)?, records, scope, now: app.now() };
     let interrupt: CancelSignal = app.interrupt();
-    let bar = Progress::bar(&app.out, messages, what);
+    let bar = Progress::new(&app.out, format!("remembering {what}"));
+    bar.steps("message", messages);
     let done = capture(&target, sessions, &interrupt, &bar).await;
-    bar.done();
     Ok(done)
 }
 

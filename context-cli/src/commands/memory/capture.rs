@@ -143,7 +143,7 @@ mod tests {
             };
             SessionMessages { session: session.into(), messages: messages.map(message).collect() }
         };
-        let bar = Progress::spinner(&Output::to(false, Vec::new(), Vec::new()), "");
+        let bar = Progress::new(&Output::to(false, Vec::new(), Vec::new()), "");
         let (counts, done) =
             capture(&target(), vec![batch("a", 0..300)], &CancelSignal::default(), &bar).await;
         assert!(done.is_ok());

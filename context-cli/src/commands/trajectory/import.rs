@@ -90,8 +90,9 @@ type Imported = (usize, usize, Vec<String>);
 /// Rounds are written as a whole, so an interrupted import can be resumed by starting it again.
 fn begin(app: &mut App, path: &Path, rounds: usize) -> (CancelSignal, Progress) {
     app.out.outlive_reader();
-    let shown = clean(&path.display().to_string()).into_owned();
-    (app.interrupt().clone(), Progress::bar(&app.out, rounds, shown))
+    let bar = Progress::new(&app.out, format!("importing {}", path.display()));
+    bar.steps("round", rounds);
+    (app.interrupt().clone(), bar)
 }
 
 async fn folder(app: &mut App, path: &Path, session: &str) -> Result<Imported, Failure> {
@@ -118,11 +119,11 @@ async fn folder(app: &mut App, path: &Path, session: &str) -> Result<Imported, F
         }
         bar.advance(1);
     }
-    bar.done();
     Ok((imported, there, findings))
 }
 
 async fn file(app: &mut App, args: &Args, session: &str) -> Result<Imported, Failure> {
+    input::announce(&app.out, &args.path, "a trajectory");
     let input = input::read(&args.path)?;
     let mut findings = Vec::new();
     let problem = |problem: String| Failure::NoRounds { file: input.shown().to_owned(), problem };
@@ -162,6 +163,5 @@ async fn file(app: &mut App, args: &Args, session: &str) -> Result<Imported, Fai
         }
         bar.advance(1);
     }
-    bar.done();
     Ok((imported, there, findings))
 }

@@ -1,5 +1,6 @@
 //! A session as lines or records, shared by `show` and `graph`.
 
+use context_runtime::Json;
 use context_runtime::trajectory::{
     AgentGraph, AgentNode, Relation, Round, RoundGraph, SessionGraph, TrajectoryNode,
     TrajectoryNodeKind,
@@ -97,9 +98,15 @@ fn line(
     let before =
         if before.is_empty() { String::new() } else { format!("  ← {}", before.join(", ")) };
     let dead = if graph.is_active(AgentNode::new(agent, node.id)) { "" } else { "  (dead branch)" };
+    let error = node.measures.as_ref().and_then(|measures| measures.error.as_deref());
+    let error = error.map(|error| format!("  error: {}", preview(error, SHOWN)));
+    let error = app.out.paint(Style::Red, error.unwrap_or_default()).to_string();
     let beside = app.out.paint(Style::Dim, format!("{before}{dead}")).to_string();
     let kind = node.kind().as_str();
-    app.out.line(format_args!("{end} {id} {kind:9} {}{beside}", preview(&describe(node), SHOWN)))
+    app.out.line(format_args!(
+        "{end} {id} {kind:9} {}{error}{beside}",
+        preview(&describe(node), SHOWN)
+    ))
 }
 
 /// Describes a node in words.
@@ -118,11 +125,16 @@ fn describe(node: &TrajectoryNode) -> String {
         if params.as_str() == "{}" { String::new() } else { format!(" {}", params.as_str()) };
     let output = json("output");
     let output = output.to_text().unwrap_or_else(|| output.as_str().to_owned());
-    let failed = match node.body.get("success").map(|value| value.to_json()) {
-        Some(success) if success.as_str() == "false" && output != "Pending" => "failed: ",
-        _ => "",
+    let success = node.body.get("success").map(|value| value.to_json());
+    let outcome = match success.as_ref().map(Json::as_str) {
+        _ if output == "Pending" => "",
+        Some("true") => "",
+        Some("false") => "failed: ",
+        // Nothing that is not known is shown as a success.
+        _ => "outcome unknown: ",
     };
-    format!("{headline}{params} → {failed}{}", one_line(&output))
+    let output = if output.is_empty() { "(no output)".into() } else { one_line(&output) };
+    format!("{headline}{params} → {outcome}{output}")
 }
 
 /// Writes a node as a record.

@@ -7,12 +7,19 @@ use context_runtime::trajectory::{AgentNode, BranchRecorded, ChatRecorded, recor
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::recorder;
+use super::recorder_with;
 use crate::app::{App, Outcome};
 use crate::commands::{existing_chat, source_of};
 use crate::error::Failure;
 use crate::output::Style;
+use crate::progress::Progress;
 use crate::text::{clean, count};
+
+/// The phase of recording.
+const PHASE: &str = "recording rounds";
+
+/// The largest number of chats that have a line each. Of more, there is a sum.
+const LISTED: usize = 10;
 
 /// Record the turns of a stored chat.
 #[derive(clap::Args, Debug)]
@@ -86,46 +93,109 @@ impl<'a> RecordedBranch<'a> {
 pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_write().await?;
     app.out.outlive_reader();
-    record(app, &store, &args.chat).await?;
+    record_all(app, &store, [(args.chat.as_str(), 0)].into_iter()).await?;
     Ok(Outcome::Success)
 }
 
-/// Records all branches of a chat as a session of its name. A repeated call adds new rounds.
-pub(in crate::commands) async fn record(
+/// Records all branches of chats, which are given with the number of their messages, as sessions of
+/// their names. A repeated call adds new rounds.
+pub(in crate::commands) async fn record_all(
     app: &mut App,
     store: &Arc<dyn Store>,
-    chat: &str,
+    chats: impl ExactSizeIterator<Item = (&str, usize)> + Clone,
 ) -> Result<(), Failure> {
-    let done = record_quietly(app, store, chat).await?;
-    if app.out.is_json() {
-        let branches = done.branches.iter().filter(|branch| branch.rounds > 0);
-        return app.out.record(&RecordedRecord {
-            v: 1,
-            session: chat,
-            rounds: done.rounds(),
-            recorded: done.recorded(),
-            taken: done.taken(),
-            skipped: done.skipped(),
-            branches: branches.map(RecordedBranch::of).collect(),
-        });
+    let progress = Progress::new(&app.out, PHASE);
+    let mut recording = Recording::new(&progress, chats.clone());
+    let (mut recorded, mut before) = (0, 0);
+    for (chat, messages) in chats {
+        let done = recording.record(app, store, chat, messages).await?;
+        recorded += done.recorded();
+        before += done.rounds() - done.recorded() - done.taken();
+        match app.out.is_json() {
+            true => record(app, chat, &done)?,
+            false => write(app, chat, &done, recording.chats <= LISTED)?,
+        }
     }
-    write(app, chat, &done)
+    let chats = recording.chats;
+    let elapsed = progress.done();
+    match app.out.is_json() || chats <= LISTED {
+        true => Ok(()),
+        false => write_line(app, recorded, &count(chats, "chat"), before, elapsed),
+    }
 }
 
-/// Records all branches of a chat and reports nothing.
+/// Records all branches of chats and reports nothing.
 pub(in crate::commands) async fn record_quietly(
     app: &App,
     store: &Arc<dyn Store>,
-    chat: &str,
-) -> Result<ChatRecorded, Failure> {
-    let reference = app.chat(chat);
-    let about = existing_chat(store.history(), &reference).await?;
-    source_of(chat, &about.metadata)?;
-    let recorder = recorder(app, store)?;
-    Ok(record_chat(&recorder, store.history(), &reference).await?)
+    chats: impl ExactSizeIterator<Item = (&str, usize)> + Clone,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    progress.phase(PHASE);
+    let mut recording = Recording::new(progress, chats.clone());
+    for (chat, messages) in chats {
+        let _reported = recording.record(app, store, chat, messages).await?;
+    }
+    Ok(())
 }
 
-fn write(app: &mut App, chat: &str, done: &ChatRecorded) -> Result<(), Failure> {
+/// The recording of chats, one after the other.
+struct Recording<'a> {
+    progress: &'a Progress,
+    chats: usize,
+    messages: usize,
+    /// The numbers of chats, messages and rounds that were recorded so far.
+    done: (usize, usize, usize),
+}
+
+impl<'a> Recording<'a> {
+    fn new<'b>(
+        progress: &'a Progress,
+        chats: impl ExactSizeIterator<Item = (&'b str, usize)>,
+    ) -> Self {
+        let number = chats.len();
+        let messages = chats.map(|(_, messages)| messages).sum();
+        Self { progress, chats: number, messages, done: (0, 0, 0) }
+    }
+
+    async fn record(
+        &mut self,
+        app: &App,
+        store: &Arc<dyn Store>,
+        chat: &str,
+        messages: usize,
+    ) -> Result<ChatRecorded, Failure> {
+        if self.chats > 1 {
+            self.progress.items("chat", self.done.0, self.chats);
+            self.progress.part(self.done.1 as f64 / self.messages.max(1) as f64);
+        }
+        let reference = app.chat(chat);
+        let about = existing_chat(store.history(), &reference).await?;
+        source_of(chat, &about.metadata)?;
+        let signal = self.progress.signal(app.interrupt(), self.done.2 as u64);
+        let recorder = recorder_with(app, store, signal)?;
+        let recorded = record_chat(&recorder, store.history(), &reference).await?;
+        let (chats, reached, rounds) = self.done;
+        self.done = (chats + 1, reached + messages, rounds + recorded.rounds());
+        Ok(recorded)
+    }
+}
+
+fn record(app: &mut App, chat: &str, done: &ChatRecorded) -> Result<(), Failure> {
+    let branches = done.branches.iter().filter(|branch| branch.rounds > 0);
+    app.out.record(&RecordedRecord {
+        v: 1,
+        session: chat,
+        rounds: done.rounds(),
+        recorded: done.recorded(),
+        taken: done.taken(),
+        skipped: done.skipped(),
+        branches: branches.map(RecordedBranch::of).collect(),
+    })
+}
+
+/// Writes what became of a chat: problems, and also the rest if the chat `is_listed`.
+fn write(app: &mut App, chat: &str, done: &ChatRecorded, is_listed: bool) -> Result<(), Failure> {
     let (rounds, recorded, taken) = (done.rounds(), done.recorded(), done.taken());
     if done.skipped() > 0 {
         app.out.note(format_args!(
@@ -141,14 +211,10 @@ fn write(app: &mut App, chat: &str, done: &ChatRecorded) -> Result<(), Failure> 
             clean(chat)
         ));
     }
-    let label = app.out.paint(Style::Green, "recorded").to_string();
-    let before = rounds - recorded - taken;
-    let before = if before > 0 { format!(" · {before} there before") } else { String::new() };
-    app.out.line(format_args!(
-        "{label} {} of {}{before}",
-        count(recorded, "round"),
-        clean(chat)
-    ))?;
+    if !is_listed {
+        return Ok(());
+    }
+    write_line(app, recorded, &clean(chat), rounds - recorded - taken, None)?;
     for branch in &done.branches {
         let Some(agent) = branch.agent.filter(|agent| *agent > 0) else { continue };
         let below = branch.parent.map(|parent| format!(", below {}", AgentNode::from(parent)));
@@ -160,4 +226,21 @@ fn write(app: &mut App, chat: &str, done: &ChatRecorded) -> Result<(), Failure> 
         ))?;
     }
     Ok(())
+}
+
+/// Writes how many rounds of a chat, or of several, were recorded.
+fn write_line(
+    app: &mut App,
+    recorded: usize,
+    subject: &str,
+    before: usize,
+    elapsed: Option<String>,
+) -> Result<(), Failure> {
+    let label = app.out.paint(Style::Green, "recorded").to_string();
+    let mut facts = vec![format!("{label} {} of {subject}", count(recorded, "round"))];
+    if before > 0 {
+        facts.push(format!("{before} there before"));
+    }
+    facts.extend(elapsed);
+    app.out.line(facts.join(" · "))
 }

@@ -48,11 +48,12 @@ pub(in crate::commands) struct RoundStatsRecord<'a> {
     errors: usize,
     input_tokens: u64,
     output_tokens: u64,
-    cache_read_tokens: u64,
-    /// The share of the input read from the provider's cache, from 0 to 1. Null if no input was
-    /// counted.
+    /// The input read from the provider's cache. Null if that is known of no node.
+    cache_read_tokens: Option<u64>,
+    /// The share of the input read from the provider's cache, from 0 to 1. Null if it is not known.
     cache_hit_rate: Option<f64>,
-    cost_usd: f64,
+    /// Null if the cost is known of no node.
+    cost_usd: Option<f64>,
     /// The time from the start of the round to the last node or result, in seconds. Null if unknown
     /// because everything was recorded at one time.
     seconds: Option<f64>,
@@ -101,8 +102,12 @@ fn stats<'a>(session: &'a str, round: &Round) -> RoundStatsRecord<'a> {
         let Some(measures) = &node.measures else { continue };
         stats.input_tokens += measures.input_tokens.unwrap_or(0);
         stats.output_tokens += measures.output_tokens.unwrap_or(0);
-        stats.cache_read_tokens += measures.cache_read_tokens.unwrap_or(0);
-        stats.cost_usd += measures.cost_usd.unwrap_or(0.0);
+        if let Some(read) = measures.cache_read_tokens {
+            *stats.cache_read_tokens.get_or_insert_default() += read;
+        }
+        if let Some(cost) = measures.cost_usd {
+            *stats.cost_usd.get_or_insert_default() += cost;
+        }
         stats.errors += usize::from(measures.error.is_some());
         if let (TrajectoryNodeKind::Action, Some(from), Some(to)) =
             (node.kind(), measures.started_at, measures.ended_at)
@@ -111,8 +116,8 @@ fn stats<'a>(session: &'a str, round: &Round) -> RoundStatsRecord<'a> {
             *stats.call_seconds.get_or_insert_default() += took;
         }
     }
-    if stats.input_tokens > 0 {
-        stats.cache_hit_rate = Some(stats.cache_read_tokens as f64 / stats.input_tokens as f64);
+    if let Some(read) = stats.cache_read_tokens.filter(|_| stats.input_tokens > 0) {
+        stats.cache_hit_rate = Some(read as f64 / stats.input_tokens as f64);
     }
     stats
 }
@@ -154,14 +159,15 @@ fn write(app: &mut App, stats: &RoundStatsRecord<'_>) -> Result<(), Failure> {
         app.out.line(format_args!("  {}", facts.join(" · ")))?;
     }
     if stats.input_tokens + stats.output_tokens > 0 {
-        let cached = stats.cache_hit_rate.unwrap_or(0.0) * 100.0;
+        let cached = stats
+            .cache_hit_rate
+            .map(|rate| format!(", {:.0}% from the cache", rate * 100.0))
+            .unwrap_or_default();
         let (input, output) = (stats.input_tokens, stats.output_tokens);
-        app.out.line(format_args!(
-            "  {input} tokens read, {cached:.0}% from the cache · {output} written"
-        ))?;
+        app.out.line(format_args!("  {input} tokens read{cached} · {output} written"))?;
     }
-    if stats.cost_usd > 0.0 {
-        app.out.line(format_args!("  ${:.4}", stats.cost_usd))?;
+    if let Some(cost) = stats.cost_usd {
+        app.out.line(format_args!("  ${cost:.4}"))?;
     }
     if stats.errors > 0 {
         app.out.line(format_args!("  {}", count(stats.errors, "error")))?;

@@ -16,6 +16,7 @@ use crate::commands::import::planned_chat::PlannedChat;
 use crate::commands::import::walk::{ImportFile, Walk};
 use crate::commands::import::{is_no_transcript, jsonl};
 use crate::error::Failure;
+use crate::progress::Progress;
 use crate::text::count;
 
 /// The properties of a file that change when the file does.
@@ -85,7 +86,7 @@ impl WatchSession {
 
     /// Regards all files as read.
     pub(super) fn pass_over_existing(&mut self) {
-        for file in Walk::of(&self.args.folders).files {
+        for file in Walk::of(&self.args.folders, || {}).files {
             let stamp = stamps(&file);
             self.files.insert(file.shown(), WatchedFile { stamp, ..WatchedFile::default() });
         }
@@ -97,19 +98,23 @@ impl WatchSession {
         app: &mut App,
         interrupt: &CancelSignal,
     ) -> Result<(), Failure> {
-        let Walk { files, failed, .. } = Walk::of(&self.args.folders);
+        let progress = Progress::new(&app.out, "looking for sessions");
+        progress.steps("entry", None);
+        let Walk { files, failed, .. } = Walk::of(&self.args.folders, || progress.advance(1));
+        progress.phase("reading");
         let mut present: HashSet<String> = HashSet::new();
-        for (folder, source) in failed {
-            let shown = folder.display().to_string();
-            let failure = Failure::Read { file: shown.clone(), source };
+        for (path, failure) in failed {
+            let shown = path.display().to_string();
             let problems = vec![(ProblemKind::Failed, failure.problem())];
             self.report(app, &shown, problems)?;
             present.insert(shown);
         }
+        progress.steps("session", files.len());
         for file in files {
             interrupt.check("watch")?;
             self.update_file(app, interrupt, &file).await?;
             present.insert(file.shown());
+            progress.advance(1);
         }
         // If a file comes again, it is new.
         self.files.retain(|shown, _| present.contains(shown));
