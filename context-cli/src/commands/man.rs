@@ -98,11 +98,18 @@ fn pages(command: Command) -> io::Result<Vec<Page>> {
     root.build();
     let source = format!("context {}", env!("CARGO_PKG_VERSION"));
     let mut pages = Vec::new();
-    let mut waiting = vec![root];
-    while let Some(command) = waiting.pop() {
-        waiting.extend(command.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned());
+    let mut waiting = vec![(root, String::new())];
+    while let Some((command, above)) = waiting.pop() {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let (prose, examples) = parts(&help);
+        let (prose, mut examples) = parts(&help);
+        if examples.is_empty() {
+            // Those of the command above that are of this one.
+            let begin = format!("  {} ", command.get_bin_name().unwrap_or_default());
+            let is_own = |line: &&str| format!("{line} ").starts_with(&begin);
+            examples = parts(&above).1.into_iter().filter(is_own).collect();
+        }
+        let below = command.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned();
+        waiting.extend(below.map(|below| (below, help.clone())));
         let (synopsis, related) = (synopsis(&command), related(&command));
         let commands = commands(&command);
         let variables = variables(&command);
@@ -259,7 +266,8 @@ mod tests {
                 assert!(text.contains(&word), "{word} in the page of {name}");
             }
         }
-        assert!(text.contains("EXAMPLES"), "an example in the page of {name}");
+        let has_help = command.get_after_help().is_some();
+        assert!(text.contains("EXAMPLES") || !has_help, "an example in the page of {name}");
         let below = command.get_subcommands().filter(|command| command.get_name() != "help");
         1 + below
             .map(|command| check(command, &format!("{name}-{}", command.get_name()), pages))

@@ -50,7 +50,8 @@ fn the_manual_has_a_page_for_each_command() {
         let warnings = String::from_utf8_lossy(&shown.stderr);
         assert!(shown.status.success() && warnings.is_empty(), "{}: {warnings}", page.display());
         let text = String::from_utf8_lossy(&shown.stdout);
-        let sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES"];
+        let sections =
+            ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "GLOBAL OPTIONS", "ENVIRONMENT"];
         for section in sections {
             assert!(text.lines().any(|line| line == section), "{section} in {text}");
         }
