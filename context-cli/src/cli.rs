@@ -85,6 +85,9 @@ pub(crate) struct Cli {
     /// The name of the command, such as `memory list`.
     #[arg(skip)]
     pub(crate) name: String,
+    /// The chat that the command is about, if it is about one.
+    #[arg(skip)]
+    pub(crate) chat: Option<String>,
 }
 
 /// The options of every command.
@@ -257,7 +260,7 @@ impl Cli {
             }
         };
         let mut cli = Self::from_arg_matches(&matches)?;
-        cli.name = name_of(&matches);
+        (cli.name, cli.chat) = subject_of(&matches);
         let of_environment = |id| matches.value_source(id) == Some(ValueSource::EnvVariable);
         cli.global.store_of_environment = of_environment("store");
         cli.global.user_of_environment = of_environment("user");
@@ -272,14 +275,16 @@ impl Cli {
     }
 }
 
-/// Returns the name of the command that was read, with that of its own command.
-fn name_of(matches: &ArgMatches) -> String {
+/// Returns the name of the command that was read, with that of its own command, and the chat that
+/// it is about.
+fn subject_of(matches: &ArgMatches) -> (String, Option<String>) {
     let (mut name, mut matches) = (Vec::new(), matches);
     while let Some((next, inner)) = matches.subcommand() {
         name.push(next);
         matches = inner;
     }
-    name.join(" ")
+    let chat = matches.try_get_one::<String>("chat").ok().flatten().cloned();
+    (name.join(" "), chat)
 }
 
 /// Returns an argument that was read as short flags, and is the name of a chat: those of Claude

@@ -94,7 +94,7 @@ impl Config {
     fn models(&self) -> Result<ModelTable, context_runtime::tokens::TableError> {
         let mut table = ModelTable::builtin().clone();
         for (name, prices) in &self.prices {
-            table.set_prices(name, *prices)?;
+            table.set_prices(name, *prices, "the configuration")?;
         }
         Ok(table)
     }

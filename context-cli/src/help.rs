@@ -69,7 +69,9 @@ mod tests {
             let name = command.get_name().to_owned();
             for line in command.render_long_help().to_string().lines() {
                 let line = line.trim_end();
-                assert!(line.chars().count() <= 80, "{name}: {line}");
+                // The parser does not wrap the synopsis.
+                let is_synopsis = line.starts_with("Usage:");
+                assert!(is_synopsis || line.chars().count() <= 80, "{name}: {line}");
                 lines.push((name.clone(), line.to_owned()));
             }
         }

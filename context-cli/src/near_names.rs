@@ -109,13 +109,13 @@ pub(crate) fn of_commands(mut error: clap::Error, command: &mut Command) -> clap
         let meant: Vec<_> = meant.iter().map(|name| format!("`context {name}`")).collect();
         format!("did you mean {}?", meant.join(" or "))
     };
-    let message = format!("there is no command `{typed}`\n\n  {advice}");
+    let message = format!("there is no command `{typed}`: {advice}");
     command.error(ErrorKind::InvalidSubcommand, message)
 }
 
 /// Returns a failure for a chat, a branch or a checkpoint that does not exist, with the names of
-/// those that were probably meant.
-pub(crate) async fn of_failure(failure: Failure, app: &App) -> Failure {
+/// those that were probably meant. `chat` is the one that the command is about.
+pub(crate) async fn of_failure(failure: Failure, app: &App, chat: Option<&str>) -> Failure {
     let Failure::Store(error) = &failure else { return failure };
     if !error.is_not_found() || error.operation() == "open" {
         return failure;
@@ -124,16 +124,23 @@ pub(crate) async fn of_failure(failure: Failure, app: &App) -> Failure {
         .into_iter()
         .find_map(|kind| Some((kind, error.get(kind)?.to_owned())));
     let Some((kind, name)) = missing else { return failure };
-    let chat = error.get("in chat").or(error.get("chat")).map(str::to_owned);
     // That there are none is no reason to fail differently.
-    let names = names(app, kind, chat.as_deref()).await.unwrap_or_default();
+    let names = names(app, kind, chat).await.unwrap_or_default();
     let near = near(&name, names.iter().map(String::as_str)).join(", ");
     match failure {
-        Failure::Store(error) if !near.is_empty() => Failure::Store(error.with(NEAR, near)),
+        Failure::Store(mut error) => {
+            let place = chat.filter(|_| kind != "chat" && error.get(IN_CHAT).is_none());
+            if let Some(chat) = place {
+                error = error.with(IN_CHAT, chat);
+            }
+            Failure::Store(if near.is_empty() { error } else { error.with(NEAR, near) })
+        }
         failure => failure,
     }
 }
 
+/// The detail of an error that names the chat in which something was looked for.
+const IN_CHAT: &str = "in chat";
 /// The detail of an error that lists near names.
 pub(crate) const NEAR: &str = "near";
 

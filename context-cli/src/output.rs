@@ -281,6 +281,13 @@ impl Output {
         }
     }
 
+    /// Writes a note about the text that was written, behind it.
+    pub(crate) fn end_note(&mut self, text: impl Display) -> Result<(), Failure> {
+        self.flush()?;
+        self.note(text);
+        Ok(())
+    }
+
     /// Writes text to standard error that is longer than a note. Omitted with `--json`.
     pub(crate) fn to_stderr(&self, text: impl Display) {
         if let (false, Ok(mut beside)) = (self.settings.json, self.beside.lock()) {

@@ -124,7 +124,7 @@ fn execute(
     output: impl FnOnce(crate::output::OutputSettings) -> Output,
     report: &mut dyn FnMut(&Failure, Option<&Settings>),
 ) -> ExitCode {
-    let Cli { global, command, name } = cli;
+    let Cli { global, command, name, chat } = cli;
     let config = match Config::read() {
         Ok(config) => config,
         // It can be looked at and mended.
@@ -144,7 +144,7 @@ fn execute(
             let mut builder = tokio::runtime::Builder::new_multi_thread();
             builder.worker_threads(1).enable_all().build().map_err(Failure::Runtime)
         })
-        .and_then(|runtime| runtime.block_on(run_and_close(command, &mut app)))
+        .and_then(|runtime| runtime.block_on(run_and_close(command, chat.as_deref(), &mut app)))
         .and_then(|done| app.out.finish().and_then(|()| app.out.flush()).map(|()| done));
     match result {
         Ok(Outcome::Success) => ExitCode::SUCCESS,
@@ -161,7 +161,11 @@ fn execute(
 }
 
 /// Runs a command, and closes the stores it opened however it ends.
-async fn run_and_close(command: Command, app: &mut App) -> Result<Outcome, Failure> {
+async fn run_and_close(
+    command: Command,
+    chat: Option<&str>,
+    app: &mut App,
+) -> Result<Outcome, Failure> {
     let opened = app.opened();
     let (hearing, quiet) = (app.opened(), app.out.is_json());
     let mut hearing = Box::pin(async move { hearing.end_when_interrupted(quiet).await });
@@ -174,7 +178,7 @@ async fn run_and_close(command: Command, app: &mut App) -> Result<Outcome, Failu
         app.out.page();
     }
     let done = match command.run(app).await {
-        Err(failure) => Err(near_names::of_failure(failure, app).await),
+        Err(failure) => Err(near_names::of_failure(failure, app, chat).await),
         done => done,
     };
     let closed = opened.close().await;

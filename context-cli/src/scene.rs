@@ -142,7 +142,8 @@ impl Scene {
         let output = Output::to(json, out.clone(), beside.clone()).with(settings.output());
         let store = Arc::clone(&self.store);
         let mut app = App::on(store, settings, set(output), self.host.clone());
-        let result = self.runtime.block_on(cli.command.run(&mut app));
+        let done = self.runtime.block_on(cli.command.run(&mut app));
+        let result = done.and_then(|done| app.out.finish().map(|()| done));
         app.out.flush().expect("paper does not run out");
         (result, out.text(), beside.text())
     }

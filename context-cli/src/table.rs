@@ -27,6 +27,9 @@ enum Kind {
     Text,
     /// A short word, which is never shortened.
     Word,
+    /// A time, which is never shortened. Its column keeps the width of the longest distance to now,
+    /// so that a table does not move while time passes.
+    Time,
     /// A number, which is never shortened, at the right.
     Number,
 }
@@ -66,7 +69,7 @@ impl Column {
 
     /// Creates a column of times.
     pub(crate) const fn time(header: &'static str) -> Self {
-        Self::new(header, Kind::Word, Some(Style::Dim))
+        Self::new(header, Kind::Time, Some(Style::Dim))
     }
 
     /// Returns the column with another style.
@@ -186,6 +189,9 @@ impl<const N: usize> Table<N> {
             let widest = cells.map(|text| text.width()).max().unwrap_or(0);
             if widest > 0 {
                 *width = widest.max(column.header.width());
+            }
+            if column.kind == Kind::Time && widest > 0 {
+                *width = (*width).max("59 seconds ago".len());
             }
             if column.kind == Kind::Text {
                 *width = (*width).min(limit.unwrap_or(LONGEST_TEXT).min(LONGEST_TEXT));

@@ -299,14 +299,16 @@ impl ModelTable {
         Ok(())
     }
 
-    /// Sets the prices of a model, such as those of a contract. A model that is not listed is added
-    /// with its family, and nothing else is known of it.
+    /// Sets the prices of a model, such as those of a contract, with their date or another word for
+    /// where they are from. A model that is not listed is added with its family, and nothing else is
+    /// known of it.
     ///
     /// ```
     /// use context_tokens::ModelTable;
     ///
     /// let mut table = ModelTable::builtin().clone();
-    /// table.set_prices("gpt-4o", serde_json::from_str(r#"{"input": 1, "output": 4}"#)?)?;
+    /// let prices = serde_json::from_str(r#"{"input": 1, "output": 4}"#)?;
+    /// table.set_prices("gpt-4o", prices, "2027-01-01")?;
     /// assert_eq!(table.model("gpt-4o").prices().map(|prices| prices.output), Some(4.0));
     /// assert_eq!(table.model("gpt-4o").window(), ModelTable::builtin().model("gpt-4o").window());
     /// # Ok::<_, Box<dyn std::error::Error>>(())
@@ -315,6 +317,7 @@ impl ModelTable {
         &mut self,
         model: impl Into<String>,
         prices: Prices,
+        as_of: impl Into<String>,
     ) -> Result<(), TableError> {
         let name = model.into();
         if !prices.all().all(|price| price.is_finite() && price >= 0.0) {
@@ -325,7 +328,7 @@ impl ModelTable {
         let Some(mut entry) = listed.or(family.map(Entry::of_family)) else {
             return Err(TableError::UnknownFamily { model: name, family: String::new() });
         };
-        entry.prices = Some(prices);
+        (entry.prices, entry.as_of) = (Some(prices), Some(as_of.into()));
         // The page and the note are about the prices that were there.
         (entry.source, entry.note) = (None, None);
         self.models.insert(name, entry);

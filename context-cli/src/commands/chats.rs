@@ -75,7 +75,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     if shown == 0 {
         app.out.note(format_args!("user {} has no chats here; --user names another", app.user));
     } else if has_more && args.limit.is_none() {
-        app.out.note(format_args!("these are the newest {shown}; --all lists the others too"));
+        app.out.end_note(format_args!("the newest {shown}; --all lists the others too"))?;
     }
     Ok(Outcome::Success)
 }

@@ -176,9 +176,9 @@ fn write(
         });
     }
     let name = app.out.paint(Style::Bold, clean(name)).to_string();
-    let when = app.out.paint(Style::Dim, app.out.when(checkpoint.created_at)).to_string();
     let files = snapshot.map(|snapshot| format!("  files {}", short(snapshot))).unwrap_or_default();
-    app.out.line(format_args!("{name}  {when}  at {}{files}", short_id(&checkpoint.message)))?;
+    let done = app.out.paint(Style::Green, status).to_string();
+    app.out.line(format_args!("{done} {name} at {}{files}", short_id(&checkpoint.message)))?;
     snapshot.iter().for_each(|snapshot| left_out(&snapshot.diagnostics, &app.out));
     Ok(())
 }

@@ -160,7 +160,8 @@ fn list(app: &mut App) -> Result<Outcome, Failure> {
         table.row([key.into(), value.into(), from.as_str().into()]);
     }
     table.write(&mut app.out)?;
-    app.out.note(format_args!("the file is {}; {} names another", file.shown(), config::VARIABLE));
+    let (file, variable) = (file.shown(), config::VARIABLE);
+    app.out.end_note(format_args!("the file is {file}; {variable} names another"))?;
     Ok(Outcome::Success)
 }
 

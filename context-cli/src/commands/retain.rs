@@ -32,6 +32,7 @@ removed, with the rounds and memories that came from them.
 
 Not reached: copies in what stays (`context delete --dry-run` searches for them), backups, exports,
 logs, and snapshots of a workspace.")]
+#[command(override_usage = "context retain [OPTIONS] <RULE>...")]
 #[command(group = clap::ArgGroup::new("rule").required(true).multiple(true))]
 pub(crate) struct Args {
     /// Remove chats that were not written to for longer than this

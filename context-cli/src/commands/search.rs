@@ -140,7 +140,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     } else if page.items.is_empty() {
         app.out.note(if query.after.is_some() { "no more matches" } else { "nothing is found" });
     } else if let Some(next) = next {
-        app.out.note(format_args!("there are more; repeat with --after {next}"));
+        app.out.end_note(format_args!("there are more; repeat with --after {next}"))?;
     }
     Ok(Outcome::Success)
 }

@@ -123,7 +123,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     app.out.line(format_args!(
         "{id} · {} · {} · {parent}{edits}",
         role(node),
-        time(node.created_at)
+        app.out.when(node.created_at)
     ))?;
     let WrittenIn { turn, run, .. } = written_in(node);
     let ids = [turn.map(|id| format!("turn {id}")), run.map(|id| format!("run {id}"))];

@@ -185,7 +185,9 @@ fn models(app: &mut App) -> Result<Outcome, Failure> {
         ]);
     }
     shown.write(&mut app.out)?;
-    app.out
-        .note(format_args!("prices in {} for a million tokens, as of {AS_OF}", table.currency()));
+    app.out.end_note(format_args!(
+        "prices in {} for a million tokens, as of {AS_OF}",
+        table.currency()
+    ))?;
     Ok(Outcome::Success)
 }

@@ -14,6 +14,7 @@ use super::import::into_memory;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::file_format::FileFormat;
+use crate::missing;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -107,9 +108,8 @@ async fn source(args: &Args, app: &mut App) -> Result<(Arc<dyn Store>, String), 
     };
     let mode = if args.read_only { OpenMode::Read } else { OpenMode::Write };
     let Some(chat) = chat else { return Ok((app.store_in(mode).await?, "/".to_owned())) };
-    let missing =
-        || Failure::Read { file: chat.clone(), source: std::io::ErrorKind::NotFound.into() };
     let path = Path::new(&chat);
+    let missing = || missing::unreadable(path, std::io::ErrorKind::NotFound.into());
     let looks_like_a_file = path.extension().is_some() || path.components().count() > 1;
     let store = match app.store_in(mode).await {
         Err(Failure::NoStore { .. }) if looks_like_a_file => return Err(missing()),

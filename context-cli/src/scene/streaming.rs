@@ -65,11 +65,11 @@ fn streams_are_listed_shown_and_dropped() {
     says(
         &scene,
         "streams list support",
-        &["answer-1  completed  3 chunks", "answer-2  failed  1 chunk", "cancelled"],
+        &["answer-1  completed       3", "answer-2  failed          1", "cancelled"],
     );
     assert_eq!(
         scene.show(&["streams list support"]).lines().count(),
-        5,
+        6,
         "a line break in an error makes no line"
     );
     says(&scene, "streams list later", &["running  running  1 chunk"]);

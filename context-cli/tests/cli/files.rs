@@ -244,7 +244,8 @@ fn a_chat_that_holds_something_else_stops_only_its_own_file() {
     (exit status 1)
 
     $ context chats
-    b  (time)  1 message                 three
-    a  (time)  1 message                 one
+    CHAT  TITLE  MESSAGES  BRANCHES  UPDATED
+    b     three         1         1  (time)
+    a     one           1         1  (time)
     ");
 }

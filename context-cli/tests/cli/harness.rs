@@ -164,11 +164,13 @@ pub(crate) fn values(text: &str) -> Vec<Value> {
 /// Replaces every time such as `2026-11-21T02:02:41.5Z`, and `2 seconds ago` or `now` at the end of
 /// a line.
 pub(crate) fn without_times(text: &str) -> String {
+    let units = ["second", "minute", "hour", "day", "week", "month", "year"];
+    let is_unit = |word: &str| units.contains(&word.strip_suffix('s').unwrap_or(word));
     let lines = text.split_inclusive('\n').map(|line| {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
         let words: Vec<_> = line.rsplitn(4, ' ').collect();
         let told = match words.as_slice() {
-            ["ago", "second" | "seconds" | "minute" | "minutes", number, ..] => {
+            ["ago", unit, number, ..] if is_unit(unit) => {
                 number.parse::<u32>().ok().map(|_| words[..3].iter().map(|w| w.len() + 1).sum())
             }
             ["now", "", ..] => Some("now".len() + 1),
@@ -178,6 +180,16 @@ pub(crate) fn without_times(text: &str) -> String {
             Some(told) => format!("{} (time){end}", &line[..line.len() - told]),
             None => format!("{line}{end}"),
         }
+    });
+    // Among the facts of a line.
+    let lines = lines.map(|line| {
+        let is_told = |fact: &str| match fact.split(' ').collect::<Vec<_>>().as_slice() {
+            ["now"] => true,
+            [number, unit, "ago"] => is_unit(unit) && number.parse::<u32>().is_ok(),
+            _ => false,
+        };
+        let facts = line.split(" · ").map(|fact| if is_told(fact) { "(time)" } else { fact });
+        facts.collect::<Vec<_>>().join(" · ")
     });
     let (mut out, text) = (String::new(), lines.collect::<String>());
     let mut rest = text.as_str();

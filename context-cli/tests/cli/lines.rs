@@ -60,7 +60,7 @@ fn what_can_be_read_is_imported_and_the_rest_is_counted() {
         ]),
         @r#"
     $ context import whole.jsonl cut.jsonl
-    imported 2 chats · 3 messages · 2 branches · 2 broken lines (show: --broken)
+    imported 2 chats from 2 files · 3 messages · 2 branches · 2 broken lines (show: --broken)
       whole … cut
     note: cut.jsonl: 2 broken lines left out; the first is line 2: a message must be an object, found a list
 
@@ -71,8 +71,9 @@ fn what_can_be_read_is_imported_and_the_rest_is_counted() {
       cut.jsonl line 4: it is not UTF-8 text
 
     $ context log cut
-    m1  (time)  user       x
-    m2  (time)  user       x  [main*]
+    ID  ROLE  MESSAGE  MARKS    WRITTEN
+    m1  user  x                 (time)
+    m2  user  x        [main*]  (time)
 
     $ context import cut.jsonl --strict --chat strict
     error: message 2 of conversation 1 in cut.jsonl: a message must be an object, found a list
@@ -81,8 +82,9 @@ fn what_can_be_read_is_imported_and_the_rest_is_counted() {
     (exit status 1)
 
     $ context chats
-    cut    (time)  2 messages                x
-    whole  (time)  1 message                 x
+    CHAT   TITLE  MESSAGES  BRANCHES  UPDATED
+    cut    x             2         1  (time)
+    whole  x             1         1  (time)
     "#
     );
     assert_eq!(bench.ok("export cut"), GOOD.repeat(2));

@@ -29,11 +29,13 @@ fn what_is_exported_is_imported_as_it_was() {
       trip
 
     $ context branches trip
-      main     3 messages, at m3
-    * main-v2  2 messages, at m2
+       BRANCH   MESSAGES  HEAD  CREATED
+       main            3  m3    (time)
+    *  main-v2         2  m2    (time)
 
     $ context checkpoint trip
-    asked  (time)  at m2
+    CHECKPOINT  MESSAGE  SET
+    asked       m2       (time)
 
     $ context import all.jsonl
     unchanged: 1 chat of all.jsonl stored before
@@ -104,7 +106,8 @@ fn a_broken_line_costs_its_chat_or_with_strict_everything() {
     (exit status 1)
 
     $ context chats
-    trip  (time)  3 messages, 2 branches    Two tickets to Lisbon.
+    CHAT  TITLE                   MESSAGES  BRANCHES  UPDATED
+    trip  Two tickets to Lisbon.         3         2  (time)
 
     $ context verify
     sound: 1 chat, 3 messages

@@ -67,8 +67,9 @@ const DAY: &[&str] = &[
     "c export trip --to md -o trip.md",
     "c export trip --to md -o trip.md",
     "c copy trip trip-2",
-    "c copy sqlite:context.db sqlite:other.db --dry-run",
+    "c copy sqlite:context.db sqlite:other.db --dry-run --without rounds,memories",
     "c copy sqlite:context.db sqlite:other.db",
+    "c copy sqlite:context.db sqlite:other.db --without rounds,memories",
     "c --store other.db chats -n 2",
     // Names that are nearly right.
     "c log nots",
@@ -126,10 +127,18 @@ fn day(view: View) -> Option<String> {
     let trip = r#"[{"role": "user", "content": "Two tickets to Lisbon on the 4th, please."},
         {"role": "assistant", "content": "Window or aisle?"}]"#;
     bench.file("sessions/trip.json", trip);
-    bench.file("sessions/旅行.json", r#"[{"role": "user", "content": "リスボン行きの切符を二枚お願いします。"}]"#);
+    bench.file(
+        "sessions/旅行.json",
+        r#"[{"role": "user", "content": "リスボン行きの切符を二枚お願いします。"}]"#,
+    );
     bench.file("broken.json", "[{\"role\": \"user\",}]");
     bench.file("fragments.json", r#"[{"name": "hint", "data": ["a", "b"]}]"#);
-    let json = if matches!(view, View::Json) { "--json" } else { "" };
+    let json = match view {
+        View::Json => "--json",
+        // Between colours, a distance of time would not be recognized.
+        View::Terminal { colour: true, .. } => "--full-time",
+        _ => "",
+    };
     let program = env!("CARGO_BIN_EXE_context");
     let mut script = format!("c() {{ {program} {json} \"$@\"; }}\n");
     for line in DAY {
@@ -180,10 +189,15 @@ fn settled(text: &str, bench: &Bench) -> String {
             let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
             let end = word.find(|c| !is_part(c)).unwrap_or(word.len());
             let (word, after) = word.split_at(end);
+            let is_day = word.split('-').map(str::len).eq([4, 2, 2]);
             let hex = |text: &str| text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
             let size = after.split([' ', ',', '\n', ';', ':']).nth(1).unwrap_or_default();
             let is_size = ["KiB", "MiB", "KB", "kB", "MB"].contains(&size);
-            settled += if word.len() >= 8 && hex(word) && word.contains(|c: char| c.is_ascii_digit()) {
+            settled += if word.len() >= 8
+                && !is_day
+                && hex(word)
+                && word.contains(|c: char| c.is_ascii_digit())
+            {
                 "(id)"
             } else if is_size {
                 "(size)"

@@ -21,7 +21,9 @@ fn a_healthy_chat_is_not_cut_on_the_first_run() {
     assert_eq!(ran.status, 0);
     let body: serde_json::Value = serde_json::from_str(&ran.out).expect("a body");
     assert_eq!(body["messages"].as_array().map(Vec::len), Some(17), "{}", ran.err);
-    assert!(bench.ok("compact notes").contains("unchanged") || bench.records("log notes").len() == 17);
+    assert!(
+        bench.ok("compact notes").contains("unchanged") || bench.records("log notes").len() == 17
+    );
     assert_eq!(bench.records("prompt notes")[0]["messages"].as_array().map(Vec::len), Some(17));
 }
 
@@ -58,7 +60,10 @@ fn a_wrong_word_is_answered_with_the_right_command() {
     for word in ["eras", "delet", "rm", "purge"] {
         let error = refused(&bench, word, 2);
         let meant = error.split("did you mean").nth(1).unwrap_or_default();
-        assert!(!meant.contains("`context erase`") && !meant.contains("`context delete`"), "{error}");
+        assert!(
+            !meant.contains("`context erase`") && !meant.contains("`context delete`"),
+            "{error}"
+        );
     }
 }
 
@@ -100,7 +105,7 @@ fn a_file_is_replaced_only_with_force_in_every_command() {
         "export notes --to openai --output f",
         "export notes --to md --output f",
         "export notes --to html --output f",
-        "export notes --to jsonl --output f",
+        "export notes --to jsonl --without rounds --output f",
         "prepare notes --provider openai --output f",
         "graph notes --format dot --output f",
         "trajectory export notes --format atif --output f",
@@ -135,8 +140,13 @@ fn a_failed_export_leaves_no_file() {
 #[test]
 fn a_limit_of_zero_is_refused_everywhere() {
     let bench = Bench::with_sample();
-    for line in ["chats -n 0", "log notes -n 0", "graph notes -n 0", "search venue -n 0", "memory list -n 0"]
-    {
+    for line in [
+        "chats -n 0",
+        "log notes -n 0",
+        "graph notes -n 0",
+        "search venue -n 0",
+        "memory list -n 0",
+    ] {
         assert!(refused(&bench, line, 2).contains("write 1 or more"), "{line}");
     }
 }
@@ -165,7 +175,10 @@ fn a_missing_folder_is_named_and_not_to_be_tried_again() {
         "export notes --output no/such/folder/notes.json",
     ] {
         let error = refused(&bench, line, 1);
-        assert!(error.contains("no/such/folder") && !error.contains("try again"), "{line}: {error}");
+        assert!(
+            error.contains("no/such/folder") && !error.contains("try again"),
+            "{line}: {error}"
+        );
     }
 }
 
@@ -191,7 +204,7 @@ fn a_list_fits_the_terminal_and_tells_the_time_by_its_distance() {
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     assert!(shown.contains("words that go on") && !shown.contains("T0"), "{shown}");
     let full = bench.ok("chats --full-time");
-    assert!(full.trim_end().ends_with('Z') && full.contains(&long[..100]), "{full}");
+    assert!(full.trim_end().ends_with('Z') && full.contains(&long[..50]), "{full}");
 }
 
 /// Nothing said what `delete` would take with it, and it did not ask.
@@ -200,7 +213,11 @@ fn what_removes_shows_it_first_and_asks() {
     let bench = Bench::with_sample();
     for line in ["delete notes", "redact notes m4", "erase local", "retain --keep 0"] {
         let shown = bench.run(&format!("{line} --dry-run"));
-        assert!(shown.out.contains("nothing was changed") || line.contains("retain"), "{line}: {}", shown.out);
+        assert!(
+            shown.out.contains("nothing was changed") || line.contains("retain"),
+            "{line}: {}",
+            shown.out
+        );
     }
     for line in ["delete notes", "redact notes m4", "erase local"] {
         assert!(refused(&bench, line, 2).contains("--yes"), "{line}");
@@ -232,7 +249,10 @@ fn a_wrong_configuration_is_named_with_its_line() {
     };
     let (status, _, error) = run("chats");
     assert_eq!(status, Some(1));
-    assert!(error.contains("config.toml") && error.contains("line 2") && error.contains("stor"), "{error}");
+    assert!(
+        error.contains("config.toml") && error.contains("line 2") && error.contains("stor"),
+        "{error}"
+    );
     // What helps with it works.
     assert_eq!(run("config path").0, Some(0));
     fs::write(&file, "# mine\nstore = \"context.db\" # the usual one\n").expect("written");
@@ -241,7 +261,7 @@ fn a_wrong_configuration_is_named_with_its_line() {
     assert_eq!(run("config set prices.of-a-friend input=1,output=2").0, Some(0));
     assert_ne!(run("config set color blue").0, Some(0));
     let (_, tokens, error) = run("tokens notes");
-    assert!(tokens.contains("of-a-friend") && tokens.contains('$'), "{tokens}{error}");
+    assert!(tokens.contains("of-a-friend") && tokens.contains("USD"), "{tokens}{error}");
     let text = fs::read_to_string(&file).expect("there");
     assert!(text.starts_with("# mine\nstore = \"context.db\" # the usual one\n"), "{text}");
     assert!(!text.contains("blue"), "{text}");

@@ -44,19 +44,22 @@ fn bench() -> Bench {
 fn a_session_is_looked_at_like_any_chat() {
     assert_snapshot!(bench().show(&["chats", "branches session", "log session", "graph session"]), @r#"
     $ context chats
-    session  (time)  7 messages, 3 branches    Looking at files
+    CHAT     TITLE             MESSAGES  BRANCHES  UPDATED
+    session  Looking at files         7         3  (time)
 
     $ context branches session
-    * main     5 messages, at new
-      main-v2  5 messages, at old
-      agent-1  1 message, at agent
+       BRANCH   MESSAGES  HEAD   CREATED
+    *  main            5  new    (time)
+       main-v2         5  old    (time)
+       agent-1         1  agent  (time)
 
     $ context log session
-    q       (time)  user       What is here?
-    call    (time)  assistant  → Bash {"command":"ls"}
-    sys     (time)  system     [data claude-code.system]
-    result  (time)  tool       ← t1 a.txt
-    new     (time)  assistant  A file: a.txt.  [main*]
+    ID      ROLE       MESSAGE                    MARKS    WRITTEN
+    q       user       What is here?                       (time)
+    call    assistant  → Bash {"command":"ls"}             (time)
+    sys     system     [data claude-code.system]           (time)
+    result  tool       ← t1 a.txt                          (time)
+    new     assistant  A file: a.txt.             [main*]  (time)
 
     $ context graph session
     ● q  user  What is here? · 4 messages, 1 tool call

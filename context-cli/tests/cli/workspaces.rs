@@ -59,7 +59,7 @@ fn what_is_missing_is_named_with_what_helps() {
     let bench = bench(false);
     let none = bench.run("checkpoint notes start --workspace work");
     assert!(none.status == 1 && none.err.contains("--snapshots"), "{}", none.err);
-    assert_eq!(bench.ok("checkpoint notes"), "");
+    assert_eq!(bench.run("checkpoint notes").out, "");
     let args = ["checkpoint", "notes", "start", "--workspace", "work", "--snapshots", "kept"];
     let output = context(bench.path(), &args).env("PATH", "/nowhere").output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);

@@ -64,7 +64,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     if app.out.is_json() {
         app.out.record(&MemoryLine::Page { v: 1, next })?;
     } else if let Some(next) = next {
-        app.out.note(format_args!("there are more; repeat with --after {next}"));
+        app.out.end_note(format_args!("there are more; repeat with --after {next}"))?;
     } else if page.items.is_empty() && list.after.is_some() {
         app.out.note("no more memories");
     } else if page.items.is_empty() {

@@ -12,7 +12,7 @@ use super::session;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, clean_lines, time};
+use crate::text::{clean, clean_lines};
 
 /// Show rounds step by step, or one node in full.
 #[derive(clap::Args, Debug)]
@@ -95,7 +95,7 @@ fn node(app: &mut App, graph: &SessionGraph, agent: u32, text: &str) -> Result<(
     let by =
         node.author.as_ref().map(|author| format!(" · by {}", clean(author))).unwrap_or_default();
     let id = app.out.paint(Style::Yellow, named(node)).to_string();
-    app.out.line(format_args!("{id} · {}{by}", time(node.created_at)))?;
+    app.out.line(format_args!("{id} · {}{by}", app.out.when(node.created_at)))?;
     if !node.description.is_empty() {
         app.out.line(format_args!("  {}", clean(&node.description)))?;
     }
@@ -133,7 +133,8 @@ fn fields(app: &mut App, node: &TrajectoryNode) -> Result<(), Failure> {
             .as_ref()
             .map(|author| format!(", by {}", clean(author)))
             .unwrap_or_default();
-        let until = format!("\nversion {} until {}{by} was:", version.number, time(version.at));
+        let until =
+            format!("\nversion {} until {}{by} was:", version.number, app.out.when(version.at));
         let until = app.out.paint(Style::Dim, until).to_string();
         app.out.line(until)?;
         for (name, value) in version.previous.iter() {
