@@ -12,7 +12,7 @@ use clap_complete::engine::complete;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 use context_runtime::store::StoreRegistry;
 
-use super::line::{unquoted, words};
+use super::line::{self, unquoted};
 use super::typed::Typed;
 
 pub(super) const SHELLS: [&dyn EnvCompleter; 5] = [&Bash, &Elvish, &Fish, &Powershell, &Zsh];
@@ -84,7 +84,7 @@ impl EnvCompleter for StoreShell<'_> {
 }
 
 impl StoreShell<'_> {
-    /// Answers bash, whose script gives the line up to the cursor and its word breaks.
+    /// Answers bash, whose script gives the line up to the cursor, its word breaks, and the rest.
     fn answer_bash(
         &self,
         cmd: &mut Command,
@@ -93,10 +93,16 @@ impl StoreShell<'_> {
         buf: &mut dyn io::Write,
     ) -> Result<(), io::Error> {
         let text = |at: usize| args.get(at).map(|arg| arg.to_string_lossy()).unwrap_or_default();
-        let words = words(&text(0), &text(1));
+        let words = line::words(&text(0), &text(1));
         let args: Vec<OsString> = words.iter().map(|word| word.text.clone().into()).collect();
         let last = args.len() - 1;
-        self.typed.get_or_init(|| Typed::new(&args, last, self.stores));
+        let rest = text(2);
+        let rest = line::words(&rest, "").into_iter().map(|word| word.text);
+        // What is left of the word at the cursor is replaced.
+        let rest =
+            rest.skip(usize::from(!text(2).starts_with(' '))).filter(|word| !word.is_empty());
+        let line: Vec<OsString> = args.iter().cloned().chain(rest.map(Into::into)).collect();
+        self.typed.get_or_init(|| Typed::new(&line, last, self.stores));
         for candidate in complete(cmd, args, last, current_dir)? {
             let reply = candidate.get_value().to_str().and_then(|value| words[last].reply(value));
             // A line break would end the candidate.
@@ -113,7 +119,8 @@ const BASH: &str = r#"_context_complete() {
     COMPREPLY=()
     while IFS= read -r reply; do
         COMPREPLY+=("$reply")
-    done < <(VARIABLE=bash 'COMPLETER' -- "${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" 2>/dev/null)
+    done < <(VARIABLE=bash 'COMPLETER' -- "${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" \
+        "${COMP_LINE:COMP_POINT}" 2>/dev/null)
     if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=/:] ]]; then
         compopt -o nospace 2>/dev/null
     fi

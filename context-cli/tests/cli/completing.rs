@@ -103,6 +103,8 @@ fn each_shell_gets_its_form() {
     let line = |line| asked(&bench, "bash", 0, &[line, ":="]);
     assert_eq!(line("context --store=sqlite:context.db log no"), "notes\n");
     assert_eq!(line("context --store=sqlite:con"), "context.db\n");
+    let before = asked(&bench, "bash", 0, &["context log --branch s", ":=", " notes"]);
+    assert_eq!(before, "second\n", "the chat may follow");
 }
 
 #[test]
