@@ -174,8 +174,12 @@ fn fitted(mut line: GraphLine, columns: Option<usize>) -> GraphLine {
     // Whatever is still too long, such as names of branches, is cut at the end of the line.
     room = columns;
     for (_, text) in &mut line.spans {
-        *text = if room == 0 { String::new() } else { cut(text, room).into_owned() };
-        room -= text.width();
+        let width = text.width();
+        if width > room {
+            *text = if room == 0 { String::new() } else { cut(text, room).into_owned() };
+        }
+        // After what was cut there is nothing.
+        room = room.saturating_sub(width);
     }
     line
 }
