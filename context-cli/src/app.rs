@@ -412,7 +412,7 @@ mod tests {
             ("chats", "sqlite:chats"),
             ("./a:b.db", "sqlite:./a:b.db"),
             ("a.db:x", "sqlite:a.db:x"),
-            ("/tmp/a.db?durability=full", "sqlite:/tmp/a.db?durability=full"),
+            ("/srv/a.db?durability=full", "sqlite:/srv/a.db?durability=full"),
             ("C:\\chats\\a.db", "sqlite:C:\\chats\\a.db"),
         ] {
             assert_eq!(store_url(name, &stores), url);

@@ -149,8 +149,8 @@ impl Progress {
         })
     }
 
-    /// Ends the display. Returns the elapsed time, as `in 12 s`, if progress was shown for work of a
-    /// second or more. Otherwise, the output of a command is the same in each run.
+    /// Ends the display. Returns the elapsed time, as `in 12 s`, if progress was shown for work of
+    /// a second or more. Otherwise, the output of a command is the same in each run.
     pub(crate) fn done(self) -> Option<String> {
         let (was_shown, begun) = {
             let work = self.shared.work();

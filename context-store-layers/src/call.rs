@@ -35,7 +35,8 @@ macro_rules! operations {
             FindMemories find_memories, MemoryNeighbours memory_neighbours,
                 ForgetMemories forget_memories,
             MemoryStats memory_stats,
-            Check check, EraseUser erase_user, Users users, Facts facts, Vacuum vacuum, Backup backup,
+            Check check, EraseUser erase_user, Users users, Facts facts, Vacuum vacuum,
+            Backup backup,
         }
     };
 }

@@ -300,8 +300,8 @@ impl ModelTable {
     }
 
     /// Sets the prices of a model, such as those of a contract, with their date or another word for
-    /// where they are from. A model that is not listed is added with its family, and nothing else is
-    /// known of it.
+    /// where they are from. A model that is not listed is added with its family, and nothing else
+    /// is known of it.
     ///
     /// ```
     /// use context_tokens::ModelTable;

@@ -247,7 +247,8 @@ mod tests {
             line.spans = KINDS.into_iter().zip(texts).collect();
             let whole = line.to_string();
             let shown = fitted(line, Some(columns));
-            prop_assert!(shown.spans.iter().map(|(_, text)| text.width()).sum::<usize>() <= columns);
+            let width: usize = shown.spans.iter().map(|(_, text)| text.width()).sum();
+            prop_assert!(width <= columns);
             if whole.width() + 8 <= columns {
                 prop_assert_eq!(shown.to_string(), whole);
             }

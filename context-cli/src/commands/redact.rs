@@ -19,13 +19,13 @@ Examples:
   context redact support-7 m4 --delete       and do not show it to a model any more
   context redact support-7 m4 --dry-run      what would go, and what says the same elsewhere
 
-A message is named by its whole id, or by the end of it that `context log` shows after `…`.
-The place of the message in the graph stays, so that the conversation remains valid: a result still
-answers its call. Everything derived from the message is removed too: earlier revisions, summaries of
-it, trajectory nodes that represent it, memories with it as their source, blobs that only it refers
-to, the stream of its answer, and the chat's title if it was taken from it. Then the rest of the
-user's data is searched for the same words. The places that have them are listed, and the exit
-status is then 1.
+A message is named by its whole id, or by the end of it that `context log` shows after `…`. The
+place of the message in the graph stays, so that the conversation remains valid: a result still
+answers its call. Everything derived from the message is removed too: earlier revisions, summaries
+of it, trajectory nodes that represent it, memories with it as their source, blobs that only it
+refers to, the stream of its answer, and the chat's title if it was taken from it. Then the rest
+of the user's data is searched for the same words. The places that have them are listed, and the
+exit status is then 1.
 
 Not reached: backups, exports, logs, local files of trajectories, snapshots of a workspace, and the
 memory of running programs. `context vacuum` clears the unused space of the store's files. After an
@@ -122,8 +122,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     })
 }
 
-/// Returns the message with this id, or with this end as it is shown. Unlike for other commands, the
-/// beginning of an id is not enough: the content of another message would be lost.
+/// Returns the message with this id, or with this end as it is shown. Unlike for other commands,
+/// the beginning of an id is not enough: the content of another message would be lost.
 async fn named_message(
     store: &dyn Store,
     chat: &ChatRef,

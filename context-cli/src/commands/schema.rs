@@ -1,5 +1,5 @@
-//! `schema`: prints the JSON Schema of what a command writes with `--json`. The schemas are made from
-//! the records themselves, so that they are what is written.
+//! `schema`: prints the JSON Schema of what a command writes with `--json`. The schemas are made
+//! from the records themselves, so that they are what is written.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
@@ -23,8 +23,9 @@ Examples:
   context chats --json=chat,title            only these fields of each record
   context schema | jq 'keys'                 the commands, with all schemas
 
-A command writes one record per line; of several schemas a line has one. The field `v` is the version
-of the record: it grows when a field changes its meaning, and new fields may come at any time.")]
+A command writes one record per line; of several schemas a line has one. The field `v` is the
+version of the record: it grows when a field changes its meaning, and new fields may come at any
+time.")]
 pub(crate) struct Args {
     /// The command [default: all, by name]
     #[arg(value_name = "COMMAND")]

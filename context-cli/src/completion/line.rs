@@ -56,8 +56,8 @@ pub(super) fn unquoted(word: &str) -> String {
 }
 
 impl Word {
-    /// Returns what replaces this word's part so that it becomes `value`. `None` if the shell cannot
-    /// write it there.
+    /// Returns what replaces this word's part so that it becomes `value`. `None` if the shell
+    /// cannot write it there.
     pub(super) fn reply(&self, value: &str) -> Option<String> {
         let rest = value.strip_prefix(self.text.get(..self.start)?)?;
         let escaped = |needs: &dyn Fn(char) -> bool| {

@@ -34,8 +34,8 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    /// Reads a line with the cursor at the word `at`. A line that is not complete, or wrong, is read
-    /// as far as it goes.
+    /// Reads a line with the cursor at the word `at`. A line that is not complete, or wrong, is
+    /// read as far as it goes.
     pub(super) fn new(words: &[OsString], at: usize, stores: &StoreRegistry) -> Self {
         let command = Cli::command().ignore_errors(true);
         let matches = command.try_get_matches_from(words).unwrap_or_default();

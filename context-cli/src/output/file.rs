@@ -8,8 +8,8 @@ use tempfile::NamedTempFile;
 
 use crate::error::Failure;
 
-/// A file on its way. Its name is there once the file is complete, and it replaces another file only
-/// if that was asked for. Dropped on the way, it leaves nothing.
+/// A file on its way. Its name is there once the file is complete, and it replaces another file
+/// only if that was asked for. Dropped on the way, it leaves nothing.
 pub(crate) struct OutputFile {
     path: PathBuf,
     force: bool,

@@ -100,7 +100,8 @@ impl Work {
     }
 }
 
-/// Shortens the name of a phase with the path of a file. The end of a path tells more than its start.
+/// Shortens the name of a phase with the path of a file. The end of a path tells more than its
+/// start.
 fn shortened(phase: String) -> String {
     let length = phase.chars().count();
     match phase.split_once(' ') {

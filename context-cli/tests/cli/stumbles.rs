@@ -84,7 +84,8 @@ fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
     assert!(error.contains("'anthropic'"), "{error}");
 }
 
-/// Help was wrapped by its author at 100 columns and by the terminal at 80: every second line short.
+/// Help was wrapped by its author at 100 columns and by the terminal at 80: every second line
+/// short.
 #[test]
 fn help_is_wrapped_once() {
     let bench = Bench::new();

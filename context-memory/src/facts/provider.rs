@@ -101,8 +101,9 @@ impl MemoryProvider for Facts {
 }
 
 impl Facts {
-    /// Returns the ids of all records, in exactly this scope, of the facts that these records state.
-    /// Forgetting one of them by its id forgets all of them. Ids of other records are left out.
+    /// Returns the ids of all records, in exactly this scope, of the facts that these records
+    /// state. Forgetting one of them by its id forgets all of them. Ids of other records are left
+    /// out.
     pub async fn statements_with(
         &self,
         scope: &MemoryScope,

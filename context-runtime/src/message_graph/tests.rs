@@ -1,3 +1,5 @@
+//! Drawings of chats: shapes, widths, and what is folded.
+
 use std::collections::{BTreeMap, HashMap};
 
 use context_core::store::NewChat;

@@ -8,8 +8,8 @@ use super::writer::{ChatWriter, WrittenChat};
 use crate::workspace::without_records;
 
 /// Copies a chat with its whole graph, within a store or to another one. Checks `cancel` between
-/// pages and [reports](CancelSignal::report) the messages to it. A copy that is cancelled or fails is
-/// deleted. Snapshots of a [workspace](crate::workspace) stay those of the first chat alone.
+/// pages and [reports](CancelSignal::report) the messages to it. A copy that is cancelled or fails
+/// is deleted. Snapshots of a [workspace](crate::workspace) stay those of the first chat alone.
 ///
 /// Returns [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) if the new chat exists.
 ///
