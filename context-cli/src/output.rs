@@ -275,12 +275,17 @@ impl Output {
         Painted::new(Some(style).filter(|_| self.colour), text)
     }
 
+    /// Writes a line to standard error, in place of the progress.
+    fn beside(&self, line: &str) -> io::Result<()> {
+        let Ok(mut beside) = self.beside.lock() else { return Ok(()) };
+        progress::aside(|| writeln!(beside, "{line}"))
+    }
+
     /// Writes a note to standard error. Omitted with `--json`.
     pub(crate) fn note(&self, text: impl Display) {
-        if let (false, Ok(mut beside)) = (self.settings.json, self.beside.lock()) {
+        if !self.settings.json {
             // A note that cannot be written is not a failure.
-            let text = text.to_string();
-            let _ = progress::aside(|| writeln!(beside, "note: {}", clean(&text)));
+            let _ = self.beside(&format!("note: {}", clean(&text.to_string())));
         }
     }
 
@@ -293,21 +298,16 @@ impl Output {
 
     /// Writes text to standard error that is longer than a note. Omitted with `--json`.
     pub(crate) fn to_stderr(&self, text: impl Display) {
-        if let (false, Ok(mut beside)) = (self.settings.json, self.beside.lock()) {
-            let text = text.to_string();
-            let _ = progress::aside(|| writeln!(beside, "{}", clean_lines(&text)));
+        if !self.settings.json {
+            let _ = self.beside(&clean_lines(&text.to_string()));
         }
     }
 
     /// Writes a record to standard error, for commands whose output is JSON of another form.
     pub(crate) fn record_to_stderr(&self, record: &impl Serialize) -> Result<(), Failure> {
         let line = Json::from_serialize(record).map_err(Failure::Record)?.compact();
-        match self.beside.lock() {
-            // Escaped, the JSON is readable for people and has the same value.
-            Ok(mut beside) => progress::aside(|| writeln!(beside, "{}", clean(line.as_str())))
-                .map_err(Failure::Write),
-            Err(_) => Ok(()),
-        }
+        // Escaped, the JSON is readable for people and has the same value.
+        self.beside(&clean(line.as_str())).map_err(Failure::Write)
     }
 
     /// Writes diagnostics as notes. With `--json` they are part of the record.
@@ -318,9 +318,7 @@ impl Output {
     /// Reports why a part of the work failed while the rest continues.
     pub(crate) fn failure(&self, failure: &Failure) {
         let text = if self.settings.json { as_json(failure) } else { as_text(failure, false) };
-        if let Ok(mut beside) = self.beside.lock() {
-            let _ = progress::aside(|| writeln!(beside, "{text}"));
-        }
+        let _ = self.beside(&text);
     }
 
     /// Writes everything, through the pager if it is needed.
