@@ -1,7 +1,8 @@
 //! `schema`: prints the JSON Schema of what a command writes with `--json`. The schemas are made
 //! from the records themselves, so that they are what is written.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
 use super::{
@@ -148,16 +149,25 @@ fn schemas(command: &str) -> Vec<Schema> {
         RECORDS.iter().find(|(name, _)| *name == first)
     });
     let writers = found.map_or(&[][..], |(_, writers)| writers);
-    writers.iter().map(|write| write(&mut SchemaGenerator::default())).collect()
+    // What is left out if it is empty is not required.
+    let mut generator = SchemaSettings::default().for_serialize().into_generator();
+    writers.iter().map(|write| write(&mut generator)).collect()
 }
 
 /// Returns the schemas of a command as one.
 fn schema_of(command: &str) -> Value {
     let mut schemas: Vec<Value> = schemas(command).into_iter().map(Value::from).collect();
-    match schemas.len() {
-        1 => schemas.remove(0),
-        _ => json!({"title": format!("context {command}"), "anyOf": schemas}),
+    if schemas.len() == 1 {
+        return schemas.remove(0);
     }
+    // References are relative to the whole.
+    let mut parts = serde_json::Map::new();
+    for schema in schemas.iter_mut().filter_map(Value::as_object_mut) {
+        if let Some(Value::Object(of_record)) = schema.remove("$defs") {
+            parts.extend(of_record);
+        }
+    }
+    json!({"title": format!("context {command}"), "anyOf": schemas, "$defs": parts})
 }
 
 /// Adds the names of the fields that a schema describes. Returns whether it may have others.

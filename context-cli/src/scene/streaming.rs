@@ -72,7 +72,7 @@ fn streams_are_listed_shown_and_dropped() {
         6,
         "a line break in an error makes no line"
     );
-    says(&scene, "streams list later", &["running  running  1 chunk"]);
+    says(&scene, "streams list later", &["running  running       1"]);
     says(&scene, "streams show support answer-1", &["Window or aisle?"]);
     assert!(!scene.show(&["streams show support answer-1 --offset 1 --follow"]).contains("Window"));
     for line in ["streams show support answer-2", "streams show support answer-2 --follow"] {

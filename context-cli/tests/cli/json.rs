@@ -1,8 +1,11 @@
 //! JSON output: one record per line, each with a version and the documented keys.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use crate::harness::{Bench, without_times};
+use crate::command_table::{COMMANDS, Use};
+use crate::harness::{Bench, values, without_times};
 
 #[track_caller]
 fn check(bench: &Bench, line: &str, expected: Value) {
@@ -142,4 +145,33 @@ fn removed(one_of: &[&str], bytes: u64) -> Value {
         report[*kind] = json!(1);
     }
     report
+}
+
+/// Commands whose output is content with `--json` too, and not records on standard output.
+const CONTENT: [&str; 3] = ["trajectory export", "export --all --to jsonl", "prepare"];
+
+#[test]
+fn what_is_written_follows_the_schema() {
+    let bench = Bench::with_sample();
+    bench.file("fragments.json", r#"[{"name": "hint", "data": ["a", "b"]}]"#);
+    bench.ok("import notes.json --trajectory");
+    bench.ok("memory add words");
+    let mut checked = BTreeSet::new();
+    for (name, _, line) in COMMANDS.iter().filter(|(_, usage, _)| *usage != Use::None) {
+        if CONTENT.iter().any(|content| line.starts_with(content)) {
+            continue;
+        }
+        let schema = bench.run(&format!("schema {name}"));
+        if schema.status != 0 {
+            continue;
+        }
+        let schema: Value = serde_json::from_str(&schema.out).expect("a schema");
+        let validator = jsonschema::validator_for(&schema).expect("a sound schema");
+        for record in values(&bench.run(&format!("--json {line}")).out) {
+            let problems: Vec<_> = validator.iter_errors(&record).map(|e| e.to_string()).collect();
+            assert_eq!(problems, [""; 0], "{line}: {record}");
+            checked.insert(*name);
+        }
+    }
+    assert!(checked.len() > 25, "{checked:?}");
 }
