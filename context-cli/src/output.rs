@@ -27,7 +27,7 @@ use self::style::clean_around_styles;
 pub(crate) use self::style::{Painted, Style};
 use crate::error::Failure;
 use crate::progress;
-use crate::text::{ago, clean, clean_lines, time};
+use crate::text::{ago, clean, clean_lines, full_time};
 
 /// Standard output, and standard error for notes.
 ///
@@ -191,7 +191,7 @@ impl Output {
     /// Returns a time as people tell it: by its distance to now, or in full with `--full-time`.
     pub(crate) fn when(&self, at: Timestamp) -> String {
         match self.settings.full_time {
-            true => time(at),
+            true => full_time(at),
             false => ago(self.settings.now, at),
         }
     }

@@ -109,6 +109,11 @@ impl Progress {
         Self { shared, shown }
     }
 
+    /// Returns whether somebody may see the progress, so that a total is worth a look.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.shown.is_some()
+    }
+
     /// Starts the next phase, without a number of steps.
     pub(crate) fn phase(&self, phase: impl AsRef<str>) {
         self.shared.work().begin(clean(phase.as_ref()).into_owned(), Instant::now());

@@ -33,6 +33,14 @@ pub(crate) fn time(at: Timestamp) -> String {
     }
 }
 
+/// Returns a time in RFC 3339 to the second, in UTC.
+pub(crate) fn full_time(at: Timestamp) -> String {
+    match jiff::Timestamp::from_microsecond(at.as_micros()) {
+        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        Err(_) => time(at),
+    }
+}
+
 /// Returns the distance of a time from now in words, such as `5 minutes ago`.
 pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
     const UNITS: [(u64, &str); 7] = [

@@ -98,7 +98,7 @@ impl MessageGraph {
         let boxes = || Boxes::of(&Tree::of(self, options));
         match format {
             GraphFormat::Text => {
-                self.lines(options).iter().map(|line| format!("{line}\n")).collect()
+                self.lines(options).iter().map(|line| format!("{}\n", line.short())).collect()
             }
             GraphFormat::Mermaid => mermaid(&boxes(), options.reverse),
             GraphFormat::Dot => graphviz(&boxes(), options.reverse),

@@ -3,13 +3,16 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use context_runtime::tokens::{Budget, BudgetError, Estimate, Model, TokenCount, WindowSource};
+use context_runtime::tokens::{
+    Budget, BudgetError, Estimate, Model, ModelTable, TokenCount, WindowSource,
+};
 use context_runtime::{
     Breakdown, Diagnostic, DiagnosticCode, MessageId, Role, Severity,
     model::{ModelRequest, TokenCounter},
 };
 
 use crate::error::Failure;
+use crate::near_names::near;
 use crate::text::grouped;
 
 /// Returns a note about a model that is not in the table, if it is not: what is not known of it.
@@ -17,7 +20,12 @@ pub(super) fn unlisted(model: &Model<'_>, window: Option<u64>) -> Option<String>
     let is_known = window.or(model.window()).is_some();
     let unknown = if is_known { "its prices are" } else { "its window and prices are" };
     let name = model.name();
-    (!model.is_listed()).then(|| format!("{name} is not in the table of models: {unknown} unknown"))
+    (!model.is_listed()).then(|| {
+        let names: Vec<_> = ModelTable::builtin().models().map(|model| model.name()).collect();
+        let near = near(name, names).join(" or ");
+        let meant = if near.is_empty() { near } else { format!("; did you mean {near}?") };
+        format!("{name} is not in the table of models: {unknown} unknown{meant}")
+    })
 }
 
 /// The window and the reserve for every request of a command.

@@ -8,7 +8,7 @@ use context_runtime::transcript::{
     self, ChatContent, ExportedChat, Format, TranscriptSource, is_log_entry, locate_by_id,
 };
 use context_runtime::{
-    ChatRef, Diagnostic, Error, Json, Message, MessageId, Store,
+    ChatRef, Diagnostic, Error, Json, Message, MessageId, Store, limits,
     store::{HistoryStore, NodeKind, PlacedNode, Window},
     transfer::{self, LeftBehind},
 };
@@ -237,7 +237,9 @@ async fn jsonl(
     }
     let interrupt = app.interrupt();
     let working = Progress::new(&app.out, "exporting");
-    working.steps("message", None);
+    if working.is_shown() {
+        working.steps("message", total(store.history(), chats).await);
+    }
     let mut progress = |messages| working.reach(messages);
     let out = app.out.writer();
     match as_is {
@@ -245,6 +247,19 @@ async fn jsonl(
         false => transfer::export_jsonl(store, chats, out, &interrupt, &mut progress).await?,
     };
     Ok(Outcome::Success)
+}
+
+/// Returns the number of messages of chats, for the remaining time. `None` if there are so many
+/// chats that counting takes longer than people wait to see that something happens.
+async fn total(history: &dyn HistoryStore, chats: &[ChatRef]) -> Option<usize> {
+    if chats.len() > limits::MAX_PAGE {
+        return None;
+    }
+    let mut total = 0;
+    for chat in chats {
+        total += usize::try_from(history.chat_size(chat).await.ok()?.messages).ok()?;
+    }
+    Some(total)
 }
 
 fn nothing(app: &App, file: Option<&str>) -> Error {

@@ -1,9 +1,11 @@
 //! `verify`: checks every invariant of the store, for all users.
 
-use context_runtime::store::{CheckReport, Finding};
+use context_runtime::store::{CheckReport, Finding, Maintenance, PageWalk};
+use context_runtime::{Store, limits};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::all_chats_of;
 use crate::app::{App, Outcome, maintenance};
 use crate::error::Failure;
 use crate::output::Style;
@@ -40,8 +42,12 @@ pub(super) struct VerifyRecord<'a> {
 pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let progress = Progress::new(&app.out, "checking");
+    let checker = maintenance(&*store, "verify")?;
+    if progress.is_shown() {
+        progress.steps("message", messages(&*store, checker).await);
+    }
     let signal = progress.signal(app.interrupt(), 0);
-    let report = maintenance(&*store, "verify")?.check(&signal).await?;
+    let report = checker.check(&signal).await?;
     let elapsed = progress.done().map(|elapsed| format!(" {elapsed}")).unwrap_or_default();
     if app.out.is_json() {
         app.out.record(&VerifyRecord {
@@ -69,4 +75,22 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> 
         app.out.line(format_args!("{word}: {looked}{elapsed}"))?;
     }
     Ok(if report.findings.is_empty() { Outcome::Success } else { Outcome::Findings })
+}
+
+/// Returns the number of messages in a store, for the remaining time. `None` if the store does not
+/// list its users. A listing that fails is left to the check.
+async fn messages(store: &dyn Store, checker: &dyn Maintenance) -> Option<usize> {
+    let (mut total, mut after) = (0, None);
+    let mut walk = PageWalk::new("users", "user");
+    loop {
+        let users = checker.users(limits::MAX_PAGE, after.as_ref()).await.ok()?;
+        for user in &users.items {
+            let chats = all_chats_of(user, store.history()).await.ok()?;
+            total += chats.iter().map(|chat| chat.messages).sum::<u64>();
+        }
+        after = walk.next(&users).ok()?;
+        if after.is_none() {
+            return usize::try_from(total).ok();
+        }
+    }
 }

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::tree::{Element, Row, Tree};
-use crate::display::{count, node_preview, role, short_id};
+use crate::display::{count, node_line, preview, role, short_id};
 
 /// The meaning of a part of a [`GraphLine`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +64,15 @@ impl GraphLine {
         spans.retain(|(_, text)| !text.is_empty());
         Self { spans }
     }
+
+    /// Returns the line as text, with the beginning of its message.
+    pub(super) fn short(&self) -> String {
+        let short = |(span, text): &(GraphSpan, String)| match span {
+            GraphSpan::Text => format!("  {}", preview(text.trim_start(), SHORT_TEXT)),
+            _ => text.clone(),
+        };
+        self.spans.iter().map(short).collect()
+    }
 }
 
 /// The connection of a line of rows to its parent.
@@ -93,6 +102,11 @@ impl Joint {
         }
     }
 }
+
+/// The number of characters of a message in a line, for a wide terminal.
+const LONGEST_TEXT: usize = 200;
+/// The number of characters of a message in a drawing whose width nobody knows.
+const SHORT_TEXT: usize = 72;
 
 /// Returns the lines of the drawing, with a blank line between trees.
 pub(super) fn lines(tree: &Tree<'_>, reverse: bool) -> Vec<GraphLine> {
@@ -165,7 +179,7 @@ fn mark(row: &Row<'_>) -> char {
 }
 
 fn spans(row: &Row<'_>) -> Vec<(GraphSpan, String)> {
-    let (text, size) = (node_preview(row.node), row.size());
+    let (text, size) = (node_line(row.node, LONGEST_TEXT), row.size());
     let mut spans = vec![(GraphSpan::Id, short_id(&row.node.id))];
     // As in git, next to the id: what a branch is called is seen at any width.
     spans.extend(row.marks.iter().map(|(kind, label)| (*kind, format!("  {label}"))));
