@@ -4,6 +4,7 @@ use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::doctor::environment::without_password;
 use crate::app::{App, Outcome};
 use crate::config::{self, ConfigFile, PRICES};
 use crate::error::Failure;
@@ -140,6 +141,9 @@ fn changed(app: &mut App, key: &str, value: Option<&str>) -> Result<Outcome, Fai
 fn list(app: &mut App) -> Result<Outcome, Failure> {
     let file = ConfigFile::open()?;
     let mut values = app.settings.values();
+    for (_, value, _) in values.iter_mut().filter(|(key, ..)| key == "store") {
+        *value = without_password(value).into_owned();
+    }
     for model in file.priced() {
         let key = format!("{PRICES}.{model}");
         let value = file.get(&key)?.unwrap_or_default();

@@ -2,7 +2,7 @@
 //! failure, so that the other checks are made as well.
 
 mod checks;
-mod environment;
+pub(super) mod environment;
 mod file;
 mod store;
 

@@ -268,6 +268,22 @@ fn a_wrong_configuration_is_named_with_its_line() {
     assert!(!text.contains("blue"), "{text}");
 }
 
+/// A list of what is in use is for the eyes of whoever stands by.
+#[test]
+fn a_password_is_not_listed() {
+    let bench = Bench::new();
+    let file = bench.file("config.toml", "");
+    for line in ["config", "--json config", "doctor"] {
+        let args: Vec<_> = line.split(' ').collect();
+        let mut command = crate::harness::context(bench.path(), &args);
+        command.env("CONTEXT_CONFIG", &file).env("CONTEXT_STORE", "other://ada:topsecret@here/d");
+        let output = command.output().expect("it runs");
+        let shown = [output.stdout, output.stderr].concat();
+        let shown = String::from_utf8(shown).expect("text");
+        assert!(shown.contains("other://") && !shown.contains("topsecret"), "{line}: {shown}");
+    }
+}
+
 /// `--json` once wrote all fields or none.
 #[test]
 fn fields_are_selected_and_unknown_ones_are_refused() {

@@ -103,7 +103,7 @@ pub(super) fn variables() -> Check {
 
 /// Hides what may be a password: in a URL, everything between the first colon of its user and the
 /// last `@`, and the values of options that name a secret. Rather too much than too little.
-pub(super) fn without_password(url: &str) -> Cow<'_, str> {
+pub(in crate::commands) fn without_password(url: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = url.split_once(':') else { return Cow::Borrowed(url) };
     let (slashes, rest) = match rest.strip_prefix("//") {
         Some(rest) => ("//", rest),
