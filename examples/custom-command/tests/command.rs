@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn run(folder: &Path, line: &str) -> Output {
-    let args = ["--store", "redb:chats.redb"].into_iter().chain(line.split(' '));
     let mut command = Command::new(env!("CARGO_BIN_EXE_custom-command"));
-    let command = command.current_dir(folder).args(args).env("CONTEXT_CONFIG", "");
-    command.env_remove("CONTEXT_STORE").env_remove("CONTEXT_USER").output().expect("it runs")
+    command.current_dir(folder).args(line.split(' ')).env("CONTEXT_CONFIG", "");
+    command.env("CONTEXT_STORE", "redb:chats.redb").env_remove("CONTEXT_USER");
+    command.output().expect("it runs")
 }
 
 #[test]
