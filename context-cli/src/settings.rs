@@ -52,7 +52,7 @@ pub(crate) struct Settings {
     pub(crate) full_time: bool,
 }
 
-/// What the command line and the environment say, with the origin of the store and the users.
+/// The values of the command line and the environment, with the origin of the store and the users.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
     pub(crate) store: Option<(String, Origin)>,

@@ -202,7 +202,7 @@ async fn delete(
     show_references(app, removal, &*store, &report, &format!("branch {branch} of chat {chat}"))
 }
 
-/// What stays of messages that nothing reaches any more, for a question.
+/// The end of a question, with the data that stays when messages go that nothing else reaches.
 pub(super) const OF_MESSAGES: &str = ", nor rounds, memories, blobs and streams of the messages";
 
 /// Reports a deleted branch or checkpoint.

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 /// The longest that a store may take: who presses the key does not wait for a server.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What a command line says, as far as it is written.
+/// The content of a command line, as far as it is written.
 #[derive(Debug)]
 pub(super) struct Typed {
     store: String,

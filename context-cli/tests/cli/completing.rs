@@ -1,4 +1,4 @@
-//! What a shell is offered at Tab, on stores as they are.
+//! Candidates that a shell is offered at Tab, on stores as they are.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -33,7 +33,7 @@ fn what_is_not_there_is_said_before_the_question() {
     assert_eq!(bench.records("log notes").len(), 17);
 }
 
-/// What cannot be undone, in a script that does not confirm it.
+/// Commands that cannot be undone, in a script that does not confirm them.
 const UNCONFIRMED: [&str; 6] = [
     "redact notes m1",
     "branches notes --delete main-v2",

@@ -125,7 +125,7 @@ fn every_command_has_a_record() {
     );
 }
 
-/// What no removal reaches, in records of a SQLite file.
+/// The places that no removal reaches, in records of a SQLite file.
 const NOT_REACHED: [&str; 6] = [
     "local files of trajectories",
     "snapshots of a workspace",

@@ -1,4 +1,4 @@
-//! What is not known is said to be unknown, and never shown as a success or as nothing.
+//! Unknown values are said to be unknown, and never shown as a success or as nothing.
 
 use serde_json::{Value, json};
 

@@ -214,7 +214,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// What is removed in the end.
+/// The removal at the end of a case.
 #[derive(Clone, Debug)]
 enum Target {
     Messages(u8, Vec<u8>, bool),

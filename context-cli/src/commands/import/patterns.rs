@@ -8,7 +8,7 @@ use glob::{MatchOptions, Pattern};
 
 use crate::error::Failure;
 
-/// What a pattern matches.
+/// The files and folders that a pattern matches.
 pub(super) struct Matches {
     /// In the order of their names.
     pub(super) paths: Vec<PathBuf>,

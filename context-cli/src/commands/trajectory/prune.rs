@@ -73,7 +73,7 @@ struct RoundRemoval<'a> {
     reason: &'static str,
 }
 
-/// What one walk over the rounds does.
+/// The purpose of a walk over the rounds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     Count,
