@@ -10,9 +10,8 @@ use context_core::history::{
 use context_core::{CompactionPolicy, Message, Part, Role};
 
 use crate::candidates::{Candidates, candidates};
-use crate::content::media_note;
 use crate::options::{Bound, KeepNewest, Tools};
-use crate::shorten::{shorten, shorten_user_text};
+use crate::shorten::{cleared_attachment, is_shortened, shorten, shorten_user_text};
 
 /// Shortens old tool results to their beginning and end.
 ///
@@ -123,8 +122,9 @@ impl Microcompact {
     /// The stored message keeps the whole text, and the note names `read_messages`, the tool that
     /// reads it. Requests within the budget of the
     /// [user's words](HistoryView::user_words) and pinned messages stay whole, so the budget should
-    /// be smaller than this bound. Run the policy with every message to shorten texts as they
-    /// arrive, for example with a trigger of one message.
+    /// be smaller than this bound. A request that was shortened does not push another one out of
+    /// the budget, although it may fit now. Run the policy with every message to shorten texts as
+    /// they arrive, for example with a trigger of one message.
     #[must_use]
     pub fn user_texts(mut self, tokens: u64) -> Self {
         self.user_texts = Some(tokens);
@@ -170,8 +170,15 @@ impl CompactionPolicy for Microcompact {
         if candidates.positions.is_empty() && self.user_texts.is_none() {
             return Proposal::nothing("no result is old enough");
         }
-        let mut pass =
-            Pass { view, bound: self.bound, edits: BTreeMap::new(), cut: 0, cleared: 0, texts: 0 };
+        let mut pass = Pass {
+            view,
+            whole: view_of_whole_requests(view),
+            bound: self.bound,
+            edits: BTreeMap::new(),
+            cut: 0,
+            cleared: 0,
+            texts: 0,
+        };
         pass.results(&candidates);
         if self.clears_attached {
             pass.attached(candidates.end, goal);
@@ -187,9 +194,24 @@ impl CompactionPolicy for Microcompact {
     }
 }
 
+/// Returns a view in which no shortened message fits into the budget of the user's words. In `view`
+/// a shortened request may fit and push out a whole one. If that one were shortened for it, each
+/// pass would shorten another request.
+fn view_of_whole_requests<'v>(view: &HistoryView<'v>) -> HistoryView<'v> {
+    let (messages, budget) = (view.messages(), view.user_words_budget());
+    let counts =
+        messages.iter().enumerate().map(|(position, message)| match is_shortened(message) {
+            true => budget.saturating_add(1),
+            false => view.tokens(position),
+        });
+    HistoryView::counted(messages, counts, view.counter()).user_words(budget)
+}
+
 /// The changes collected during one run.
 struct Pass<'a, 'v> {
     view: &'a HistoryView<'v>,
+    /// The same messages, none of the shortened ones in the budget of the user's words.
+    whole: HistoryView<'v>,
     bound: Bound,
     edits: BTreeMap<usize, Arc<Message>>,
     cut: usize,
@@ -261,6 +283,11 @@ impl Pass<'_, '_> {
         saves
     }
 
+    /// Returns whether a message of the user stays unchanged.
+    fn is_verbatim(&self, position: usize) -> bool {
+        [self.view, &self.whole].iter().any(|view| view.anchors().is_verbatim(position))
+    }
+
     /// Clears media that the user attached before `end`, if the goal is not met yet.
     fn attached(&mut self, end: usize, goal: &Goal) {
         let saved = self.edits.iter().map(|(at, message)| {
@@ -274,13 +301,14 @@ impl Pass<'_, '_> {
         let before: Range<usize> = 0..end.min(newest);
         for position in before {
             let message = &self.view.messages()[position];
-            let stays = self.view.anchors().is_verbatim(position);
+            let stays = self.is_verbatim(position);
             if message.role != Role::User || stays || self.edits.contains_key(&position) {
                 continue;
             }
             let parts = message.parts.iter().enumerate();
-            let notes: Vec<_> =
-                parts.filter_map(|(at, part)| Some((at, Part::text(media_note(part)?)))).collect();
+            let notes: Vec<_> = parts
+                .filter_map(|(at, part)| Some((at, cleared_attachment(part, self.view)?)))
+                .collect();
             let count = notes.len();
             if self.replace(position, notes) {
                 self.cleared += count;
@@ -293,7 +321,7 @@ impl Pass<'_, '_> {
         for position in 0..self.view.messages().len() {
             let message = self.edits.get(&position).unwrap_or(&self.view.messages()[position]);
             let is_short = self.view.tokens(position) <= tokens;
-            if is_short || !message.is_request() || self.view.anchors().is_verbatim(position) {
+            if is_short || !message.is_request() || self.is_verbatim(position) {
                 continue;
             }
             let shorter = message.parts.iter().enumerate().filter_map(|(at, part)| match part {

@@ -4,13 +4,14 @@ use context_core::base::JsonMap;
 use context_core::history::HistoryView;
 use context_core::history::shorten::kept_at;
 use context_core::message::Text;
-use context_core::{Json, Metadata, Part, ToolResult};
+use context_core::{Json, Message, Metadata, Part, ToolResult};
 
-use crate::content::{Piece, joined, pieces};
+use crate::content::{Piece, joined, media_note, pieces};
 use crate::options::Bound;
 use crate::preview::{CLEARED, LongText, SHORTENED, STORED, USER_TEXT_SHORTENED, behind_note};
 
-/// The metadata key of a shortened result or text: how many tokens it had, and the bound.
+/// The metadata key of a shortened result or text, and of a note for attached media: how many
+/// tokens it had, and the bound.
 const KEY: &str = "shortened";
 /// The number of tokens that note and separators may add to the bound.
 const TOLERANCE: u64 = 32;
@@ -108,6 +109,22 @@ pub(crate) fn shorten_user_text(text: &Text, bound: u64, view: &HistoryView<'_>)
         Text { text: long.shortened(bound, limit, view).into(), metadata: text.metadata.clone() };
     shorter.metadata.insert(KEY, ShorteningRecord { tokens: original, bound }.to_json());
     Some(shorter)
+}
+
+/// Returns the note that replaces attached media, or `None` for any other part.
+pub(crate) fn cleared_attachment(part: &Part, view: &HistoryView<'_>) -> Option<Part> {
+    let mut note = Text { text: media_note(part)?.into(), metadata: Metadata::default() };
+    let tokens = view.counter().count_part(part).tokens();
+    note.metadata.insert(KEY, ShorteningRecord { tokens, bound: 0 }.to_json());
+    Some(Part::Text(note))
+}
+
+/// Returns whether a text of the message was shortened, or attached media were cleared.
+pub(crate) fn is_shortened(message: &Message) -> bool {
+    message.parts.iter().any(|part| match part {
+        Part::Text(text) => ShorteningRecord::of(&text.metadata).is_some(),
+        _ => false,
+    })
 }
 
 fn tokens(pieces: &[Piece<'_>], view: &HistoryView<'_>) -> u64 {

@@ -72,3 +72,24 @@ fn requests_within_the_budget_of_the_users_words_stay_whole() {
     let view = HistoryView::new(&messages, &counter).user_words(10_000);
     assert!(policy().plan(&view, &goal(1_000)).into_plan().is_none());
 }
+
+/// A user begins with more than the budget of their words has room for, and writes a request that
+/// fits in. The beginning fits too once it is shorter, and would take the place of that request.
+#[test]
+fn a_shortened_request_does_not_push_another_one_out_of_the_budget() {
+    let brief = "Keep the tone of the last report, and name its sources. ".repeat(18);
+    assert!((BOUND + 32..250).contains(&counter().count(&brief).tokens()));
+    let pictures = Message::new(Role::User, vec![image(); 8]);
+    for (first, policy) in [(pasted(), policy()), (pictures, policy().clear_attached())] {
+        let answer = || Message::text(Role::Assistant, "So.");
+        let messages = history([first, answer(), brief.as_str().into(), answer(), "?".into()]);
+        let counter = counter();
+        let view = |messages| HistoryView::new(messages, &counter).user_words(260);
+        let plan = policy.plan(&view(&messages), &goal(100)).into_plan().unwrap();
+        let shorter = plan.apply(&messages).unwrap().messages;
+        assert_eq!(shorter[2], messages[2]);
+        let again = view(&shorter);
+        assert!(again.anchors().is_verbatim(0) && !again.anchors().is_verbatim(2));
+        assert!(policy.plan(&again, &goal(100)).into_plan().is_none());
+    }
+}
