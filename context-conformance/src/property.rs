@@ -39,10 +39,6 @@ impl Reproduction {
     }
 
     fn rng(self) -> TestRng {
-        // The seed of a report without another one: it has to give the same cases.
-        if self.seed == CaseSettings::default().seed {
-            return TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-        }
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&self.seed.to_le_bytes());
         TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)
