@@ -69,7 +69,7 @@
 //! | `concurrency`, `cancel`, `fault` | races, dropped futures, lost replies |
 //! | `durability`, `processes`, `kill` | reopening, several processes, a killed process |
 //! | `asked_durability` | commits that ask for more or less than the store's own durability |
-//! | `maintenance` | checking, erasing, reclaiming space, backups |
+//! | `maintenance` | checking, facts about the backend, erasing, reclaiming space, backups |
 //! | `model` | random operations on a chat, compared with a small model of it |
 //!
 //! # Several processes

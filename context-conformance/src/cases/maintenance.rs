@@ -1,17 +1,17 @@
-//! Cases about maintenance: a check finds nothing wrong after normal use, erasing leaves nothing, a
-//! backup is a usable store.
+//! Cases about maintenance: a check finds nothing wrong after normal use, facts are plausible,
+//! erasing leaves nothing, a backup is a usable store.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use context_core::base::CancelSource;
-use context_core::store::{Commit, LeaseClaim, Maintenance};
+use context_core::store::{Commit, LeaseClaim, Maintenance, StoreFacts};
 use context_core::{CancelSignal, ErrorKind};
 
 use crate::case::cases;
 use crate::case_context::CaseContext;
 use crate::chat_fixture::{ChatFixture, says, stored};
-use crate::expect::{ensure, refused, same};
+use crate::expect::{ensure, fail, refused, same};
 use crate::verdict::{Check, Stop};
 use crate::visible_chat::VisibleChat;
 
@@ -19,6 +19,7 @@ cases!("maintenance":
     finds_nothing_after_a_busy_life if Maintenance,
     changes_nothing if Maintenance,
     can_be_cancelled if Maintenance,
+    facts_are_plausible_and_asking_changes_nothing if Maintenance,
     users_are_listed if Maintenance,
     erasing_takes_all_of_a_user_and_of_nobody_else if Maintenance,
     erasing_is_for_good if Maintenance,
@@ -126,6 +127,59 @@ async fn can_be_cancelled(case: &CaseContext) -> Check {
     source.cancel();
     let result = fixture.store.maintenance().ok_or_else(absent)?.check(&source.signal()).await;
     refused("a check that was cancelled before it began", result, ErrorKind::Cancelled).map(drop)
+}
+
+async fn facts_are_plausible_and_asking_changes_nothing(case: &CaseContext) -> Check {
+    let fixture = ChatFixture::new(case.open("facts").await?, "ada", "chat");
+    let maintenance = fixture.store.maintenance().ok_or_else(absent)?;
+    let empty = plausible_facts(&fixture, maintenance).await?;
+    fixture.create().await?;
+    busy(&fixture).await?;
+    let full = plausible_facts(&fixture, maintenance).await?;
+    same("the facts that are known with content", &known(&full), &known(&empty))?;
+    // The size may be that of a server which has other stores, too: they may shrink meanwhile.
+    const ATTEMPTS: usize = 8;
+    let mut head = "m129".to_owned();
+    for n in 0..ATTEMPTS {
+        let id = format!("large{n}");
+        let before = maintenance.facts().await?.bytes;
+        let nodes = vec![says(&id, &"x".repeat(1 << 20))];
+        fixture.applied(Commit { nodes, ..fixture.extend(&head, []) }).await?;
+        if maintenance.facts().await?.bytes >= before {
+            return Ok(());
+        }
+        head = id;
+    }
+    fail(format!("the store is smaller after each of {ATTEMPTS} messages of 1 MiB"))
+}
+
+/// Asks for the facts, and checks that they can be true and that the store is as before.
+async fn plausible_facts(
+    fixture: &ChatFixture,
+    maintenance: &dyn Maintenance,
+) -> Check<StoreFacts> {
+    const SKEW: Duration = Duration::from_secs(10 * 60);
+    let report = maintenance.check(&CancelSignal::never()).await?;
+    let chat = VisibleChat::of(fixture).await?;
+    let facts = maintenance.facts().await?;
+    same("the chat after asking for facts", &VisibleChat::of(fixture).await?, &chat)?;
+    let checked = maintenance.check(&CancelSignal::never()).await?;
+    same("the check after asking for facts", &checked, &report)?;
+    let is_named = facts.engine.as_ref().is_none_or(|engine| !engine.trim().is_empty());
+    let is_part = facts.bytes.zip(facts.unused).is_none_or(|(bytes, unused)| unused <= bytes);
+    let is_now = facts.time.is_none_or(|time| {
+        let time = UNIX_EPOCH + Duration::from_micros(time.as_micros().try_into().unwrap_or(0));
+        let now = SystemTime::now();
+        now.duration_since(time).or_else(|_| time.duration_since(now)).is_ok_and(|by| by < SKEW)
+    });
+    ensure(is_named && is_part && is_now, || format!("facts that cannot be true: {facts:?}"))?;
+    Ok(facts)
+}
+
+/// Returns the engine, and which of the other facts are known.
+fn known(facts: &StoreFacts) -> (Option<&str>, [bool; 3]) {
+    let others = [facts.bytes.is_some(), facts.unused.is_some(), facts.time.is_some()];
+    (facts.engine.as_deref(), others)
 }
 
 async fn erasing_takes_all_of_a_user_and_of_nobody_else(case: &CaseContext) -> Check {

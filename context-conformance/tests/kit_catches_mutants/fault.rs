@@ -93,6 +93,13 @@ pub(crate) enum Fault {
     ClearingKeepsTheRefLog,
     /// Brings fragments back with a new chat of the same name.
     ErasingLeavesFragments,
+    FactsAreOfTheEpoch,
+    FactsHaveMoreUnused,
+    /// Knows its size only if there are messages.
+    FactsNeedMessages,
+    /// Reports the room that is left as its size.
+    FactsAreOfTheRoomLeft,
+    FactsCreateAChat,
     /// Reports success to every caller that claims a stream.
     HasTwoWriters,
     TakesChunksBehindGaps,

@@ -100,6 +100,11 @@ caught! {
     SearchesAsSyntax => "search::anything_can_be_typed", "search::what_is_cut_must_be_together";
     SearchSkipsBetweenPages => "search_hits::pages_give_each_hit_once";
     ErasingLeavesFragments => "maintenance::erasing_is_for_good";
+    FactsAreOfTheEpoch => "maintenance::facts_are_plausible_and_asking_changes_nothing";
+    FactsHaveMoreUnused => "maintenance::facts_are_plausible_and_asking_changes_nothing";
+    FactsNeedMessages => "maintenance::facts_are_plausible_and_asking_changes_nothing";
+    FactsAreOfTheRoomLeft => "maintenance::facts_are_plausible_and_asking_changes_nothing";
+    FactsCreateAChat => "maintenance::facts_are_plausible_and_asking_changes_nothing";
     HasTwoWriters => "streams::claimed_by_one_writer", "stream_races::one_of_many_claims_wins",
         "stream_races::one_of_many_takes_over";
     TakesChunksBehindGaps => "streams::chunks_follow_each_other_without_a_gap";

@@ -5,10 +5,10 @@ use std::path::Path;
 use async_trait::async_trait;
 use context_core::base::limits::MAX_PAGE;
 use context_core::store::{
-    ChatQuery, CheckReport, Cursor, Erasure, Maintenance, Page, SearchHit, SearchQuery,
-    SearchScope, SearchStore, Snippet, Vacuumed,
+    ChatQuery, CheckReport, Cursor, Erasure, Maintenance, NewChat, Page, SearchHit, SearchQuery,
+    SearchScope, SearchStore, Snippet, StoreFacts, Vacuumed,
 };
-use context_core::{CancelSignal, Result, Store, Timestamp, UserId};
+use context_core::{CancelSignal, ChatRef, Result, Store, Timestamp, UserId};
 
 use crate::fault::Fault;
 use crate::mutant::{BrokenStore, lock};
@@ -103,6 +103,23 @@ impl Maintenance for BrokenStore {
 
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
         self.inner_maintenance().users(limit, after).await
+    }
+
+    async fn facts(&self) -> Result<StoreFacts> {
+        let mut facts = self.inner_maintenance().facts().await?;
+        let messages = self.check(&CancelSignal::never()).await?.messages;
+        match self.fault {
+            Fault::FactsAreOfTheEpoch => facts.time = Some(Timestamp::default()),
+            Fault::FactsHaveMoreUnused => (facts.bytes, facts.unused) = (Some(1), Some(2)),
+            Fault::FactsNeedMessages => facts.bytes = (messages > 0).then_some(messages),
+            Fault::FactsAreOfTheRoomLeft => facts.bytes = Some(u64::MAX - messages),
+            Fault::FactsCreateAChat => {
+                let chat = NewChat::new(ChatRef::new("ada", "facts"), Timestamp::default());
+                let _ = self.inner.history().create_chat(chat).await?;
+            }
+            _ => {}
+        }
+        Ok(facts)
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {
