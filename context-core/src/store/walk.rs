@@ -89,6 +89,25 @@ impl PageWalk {
         }
         Ok(Some(next.clone()))
     }
+
+    /// Reads all pages, each with the cursor of the page before it, and returns their items.
+    pub async fn collect<T, F>(
+        mut self,
+        mut read: impl FnMut(Option<Cursor>) -> F,
+    ) -> Result<Vec<T>>
+    where
+        F: Future<Output = Result<Page<T>>>,
+    {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = read(after).await?;
+            after = self.next(&page)?;
+            all.extend(page.items);
+            if after.is_none() {
+                return Ok(all);
+            }
+        }
+    }
 }
 
 fn out_of_order(operation: &'static str, thing: impl Display) -> Error {
