@@ -42,7 +42,8 @@ mod chat;
 mod copies;
 mod memories;
 mod messages;
-mod reads;
+mod plan;
+pub(crate) mod reads;
 mod references;
 mod rounds;
 mod texts;
@@ -51,13 +52,15 @@ mod walk;
 
 use std::fmt;
 
-use context_core::{CancelSignal, ChatId, Timestamp};
+use context_core::{CancelSignal, ChatId, Timestamp, UserId};
 use serde::Serialize;
 
-pub use self::chat::{delete_chat, plan_deletion};
+pub use self::chat::delete_chat;
 pub use self::memories::matching_memories;
 pub(crate) use self::messages::REDACTED;
 pub use self::messages::{Redaction, redact_messages};
+pub(crate) use self::plan::RemovalPlan;
+pub use self::plan::plan_deletion;
 pub(crate) use self::references::delete_branch_at;
 pub use self::references::{delete_branch, delete_checkpoint};
 pub(crate) use self::texts::blobs_in;
@@ -142,6 +145,9 @@ pub struct RemovalReport {
     /// Records that should be gone and were found in the final check. They were written in the
     /// meantime; repeat the call if this is not 0.
     pub found: u64,
+    /// Whether copies were searched for: in all data of the user, or in that of all other users if
+    /// a user is erased.
+    pub searched: bool,
     /// Items that still hold a copy, or may.
     pub remaining: Vec<Remaining>,
     /// In a dry run, the items that would go. Messages, branches, checkpoints and fragments of a
@@ -183,6 +189,11 @@ fn named(f: &mut fmt::Formatter<'_>, kind: &str, id: &str, chat: Option<&ChatId>
 }
 
 impl RemovalReport {
+    fn sort_remaining(&mut self) {
+        self.remaining.sort();
+        self.remaining.dedup();
+    }
+
     /// Whether no copy remains, as far as the store can tell.
     pub fn is_complete(&self) -> bool {
         self.found == 0 && self.remaining.is_empty()
@@ -219,10 +230,12 @@ impl RemovalReport {
 pub struct Remaining {
     /// The kind of item.
     pub kind: RemainingKind,
+    /// The user it belongs to, if it is another one than that of the removed content.
+    pub user: Option<UserId>,
     /// The chat it belongs to, if any.
     pub chat: Option<ChatId>,
-    /// Its name. For a node: session, agent, and the node. Empty for an item that a chat has only
-    /// one of.
+    /// Its name. For a node: session, agent, and the node. For a memory: its id and scope. Empty
+    /// for an item that a chat has only one of.
     pub id: String,
     /// The reason why it is listed.
     pub reason: RemainingReason,
@@ -235,7 +248,7 @@ impl Remaining {
         id: impl fmt::Display,
         reason: RemainingReason,
     ) -> Self {
-        Self { kind, chat: chat.cloned(), id: id.to_string(), reason }
+        Self { kind, user: None, chat: chat.cloned(), id: id.to_string(), reason }
     }
 }
 
@@ -243,6 +256,9 @@ impl fmt::Display for Remaining {
     /// Formats the item like `message m9 of chat copy: says the same`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         named(f, self.kind.as_str(), &self.id, self.chat.as_ref())?;
+        // The name of a memory has its user.
+        let user = self.user.iter().filter(|_| self.kind != RemainingKind::Memory);
+        user.into_iter().try_for_each(|user| write!(f, " of user {user}"))?;
         write!(f, ": {}", self.reason.as_str())
     }
 }

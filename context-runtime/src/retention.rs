@@ -10,14 +10,17 @@ use std::time::Duration;
 
 use context_core::base::limits;
 use context_core::store::{
-    BlobPrune, BlobStore, ChatQuery, HistoryStore, PageWalk, StreamPrune, StreamStore,
+    Blob, BlobPrune, BlobStore, ChatQuery, HistoryStore, PageWalk, StoredStream, StreamPrune,
+    StreamStore,
 };
 use context_core::{
     BranchName, CancelSignal, ChatRef, ErrorKind, MessageId, Result, Store, Timestamp, UserId,
 };
 use serde::Serialize;
 
-use crate::removal::{RemovalOptions, RemovalReport, delete_branch_at, delete_chat};
+use crate::removal::{
+    RemovalOptions, RemovalPlan, RemovalReport, delete_branch_at, delete_chat, reads,
+};
 
 /// The limits of a retention policy. A limit that is not set removes nothing.
 ///
@@ -197,22 +200,13 @@ impl Retention {
     ) -> Result<Option<Removal>> {
         let mut gone =
             Removal::new(chat.clone(), Timestamp::from_micros(i64::MIN), RemovalReason::Idle);
-        let mut after = None;
-        let mut walk = PageWalk::new("blobs", "blob");
-        loop {
-            let page = store.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
-            let next = walk.next(&page)?;
-            for blob in
-                page.items.iter().filter(|blob| is_older(blob.used_at, self.idle_blobs, now))
-            {
+        for blob in reads::blobs(store, chat).await? {
+            if is_older(blob.used_at, self.idle_blobs, now) {
                 gone.blobs += 1;
                 gone.last_used = gone.last_used.max(blob.used_at);
             }
-            after = next;
-            if after.is_none() {
-                return Ok((gone.blobs > 0).then_some(gone));
-            }
         }
+        Ok((gone.blobs > 0).then_some(gone))
     }
 
     async fn plan_streams(
@@ -223,24 +217,14 @@ impl Retention {
     ) -> Result<Option<Removal>> {
         let mut gone =
             Removal::new(chat.clone(), Timestamp::from_micros(i64::MIN), RemovalReason::Idle);
-        let mut after = None;
-        let mut walk = PageWalk::new("streams", "stream");
-        loop {
-            let page = store.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
-            let next = walk.next(&page)?;
-            for last_used in
-                page.items.iter().map(|stream| stream.finished_at.unwrap_or(stream.updated_at))
-            {
-                if is_older(last_used, self.idle_streams, now) {
-                    gone.streams += 1;
-                    gone.last_used = gone.last_used.max(last_used);
-                }
-            }
-            after = next;
-            if after.is_none() {
-                return Ok((gone.streams > 0).then_some(gone));
+        for stream in reads::streams(store, chat).await? {
+            let last_used = stream.finished_at.unwrap_or(stream.updated_at);
+            if is_older(last_used, self.idle_streams, now) {
+                gone.streams += 1;
+                gone.last_used = gone.last_used.max(last_used);
             }
         }
+        Ok((gone.streams > 0).then_some(gone))
     }
 }
 
@@ -266,8 +250,12 @@ impl Removal {
         store: &dyn Store,
         options: &RemovalOptions,
     ) -> Result<RemovalReport> {
+        if options.dry_run {
+            let plans = Self::plan_all(std::slice::from_ref(self), store, options).await?;
+            return Ok(plans.into_iter().next().unwrap_or_default());
+        }
         if self.blobs > 0 || self.streams > 0 {
-            return self.prune(store, options).await;
+            return self.prune(store).await;
         }
         let Some(branch) = &self.branch else {
             return delete_chat(store, &self.chat, Some(self.last_used), options).await;
@@ -282,22 +270,72 @@ impl Removal {
         }
     }
 
-    async fn prune(&self, store: &dyn Store, options: &RemovalOptions) -> Result<RemovalReport> {
-        let mut report = RemovalReport::default();
-        if options.dry_run {
-            (report.blobs, report.streams) = (self.blobs, self.streams);
-            return Ok(report);
+    /// Returns what each removal would remove, as [`run_with`](Self::run_with) does in a dry run,
+    /// with one search for copies after all of them: words that go with another removal do not
+    /// remain, and a copy of words that several have is listed with the first. For blobs and
+    /// streams, no copies are searched for: they hold what messages refer to, or say too.
+    pub async fn plan_all(
+        removals: &[Self],
+        store: &dyn Store,
+        options: &RemovalOptions,
+    ) -> Result<Vec<RemovalReport>> {
+        let options = options.clone().dry_run(true);
+        let mut plan = RemovalPlan::new(store, &options);
+        for removal in removals {
+            let chat = &removal.chat;
+            match &removal.branch {
+                Some(branch) => plan.add_branch(chat, branch).await?,
+                None if removal.blobs > 0 || removal.streams > 0 => {
+                    let (blobs, streams) = match removal.parts(store).await {
+                        // The chat was deleted in the meantime.
+                        Err(error) if error.is_not_found() => Default::default(),
+                        read => read?,
+                    };
+                    plan.add_parts(chat, blobs, streams).await?;
+                }
+                None => plan.add_chat(chat, Some(removal.last_used)).await?,
+            }
         }
-        let ChatRef { user, chat } = &self.chat;
+        plan.finish().await
+    }
+
+    /// Returns the blobs or streams to remove.
+    async fn parts(&self, store: &dyn Store) -> Result<(Vec<Blob>, Vec<StoredStream>)> {
+        let (mut blobs, mut streams) = (Vec::new(), Vec::new());
+        if let Some(store) = store.blobs().filter(|_| self.blobs > 0) {
+            let prune = self.blob_prune();
+            blobs = reads::blobs(store, &self.chat).await?;
+            blobs.retain(|blob| blob.used_at <= prune.unused_since);
+        }
+        if let Some(store) = store.streams().filter(|_| self.streams > 0) {
+            let prune = self.stream_prune();
+            streams = reads::streams(store, &self.chat).await?;
+            streams.retain(|stream| prune.takes(stream));
+        }
+        Ok((blobs, streams))
+    }
+
+    /// The removal of the blobs.
+    fn blob_prune(&self) -> BlobPrune {
+        BlobPrune::new(self.chat.user.clone(), self.last_used).of_chat(&self.chat.chat)
+    }
+
+    /// The removal of the streams.
+    fn stream_prune(&self) -> StreamPrune {
+        let prune = StreamPrune::new(self.chat.user.clone(), self.last_used);
+        prune.of_chat(&self.chat.chat).abandoned(self.last_used)
+    }
+
+    async fn prune(&self, store: &dyn Store) -> Result<RemovalReport> {
+        let mut report = RemovalReport::default();
         let pruned = match (store.blobs(), store.streams()) {
             (Some(blobs), _) if self.blobs > 0 => {
-                let prune = BlobPrune::new(user, self.last_used).of_chat(chat);
-                blobs.prune_blobs(&prune).await.map(|pruned| report.blobs = pruned.references)
+                let pruned = blobs.prune_blobs(&self.blob_prune()).await;
+                pruned.map(|pruned| report.blobs = pruned.references)
             }
             (_, Some(streams)) if self.streams > 0 => {
-                let prune =
-                    StreamPrune::new(user, self.last_used).of_chat(chat).abandoned(self.last_used);
-                streams.prune_streams(&prune).await.map(|pruned| report.streams = pruned.streams)
+                let pruned = streams.prune_streams(&self.stream_prune()).await;
+                pruned.map(|pruned| report.streams = pruned.streams)
             }
             _ => Ok(()),
         };

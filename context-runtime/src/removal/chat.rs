@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use context_core::trajectory::RoundRef;
 use context_core::{ChatRef, MessageId, Result, Store, Timestamp};
 
+use super::copies::CopySearch;
 use super::texts::Needles;
 use super::walk::RemovalWalk;
-use super::{RemovalOptions, RemovalReport, copies, memories, reads, rounds};
+use super::{RemovalOptions, RemovalReport, memories, reads, rounds};
 
 /// Deletes a chat and everything derived from it: its rounds of trajectories, memories with the
 /// chat as their source, and memories that are filed under it as a session. A session of rounds
@@ -23,41 +24,37 @@ pub async fn delete_chat(
     idle_since: Option<Timestamp>,
     options: &RemovalOptions,
 ) -> Result<RemovalReport> {
-    delete(store, chat, idle_since, &mut RemovalWalk::new(options)).await
-}
-
-/// Plans the deletion of several chats, one after the other, as [`delete_chat`] does it with
-/// [`dry_run`](RemovalOptions::dry_run): a copy that goes with an earlier chat does not remain.
-pub async fn plan_deletion(
-    store: &dyn Store,
-    chats: &[ChatRef],
-    options: &RemovalOptions,
-) -> Result<Vec<RemovalReport>> {
-    let options = options.clone().dry_run(true);
-    let mut walk = RemovalWalk::new(&options);
-    let mut plans = Vec::with_capacity(chats.len());
-    for chat in chats {
-        plans.push(delete(store, chat, None, &mut walk).await?);
+    let (mut walk, mut needles) = (RemovalWalk::new(options), Needles::default());
+    if !delete(store, chat, idle_since, &mut needles, &mut walk).await? {
+        return Ok(RemovalReport::default());
     }
-    Ok(plans)
+    if options.find_copies {
+        let mut copies = CopySearch::new(store, &needles, &walk);
+        copies.search(&chat.user).await?;
+        let found: Vec<_> = copies.finish().collect();
+        walk.add_copies(found.into_iter());
+    }
+    Ok(walk.finish())
 }
 
-async fn delete(
+/// Deletes a chat, without a search for copies of its `needles`. Returns false if it was written to
+/// after `idle_since`.
+pub(super) async fn delete(
     store: &dyn Store,
     chat: &ChatRef,
     idle_since: Option<Timestamp>,
+    needles: &mut Needles,
     walk: &mut RemovalWalk<'_>,
-) -> Result<RemovalReport> {
+) -> Result<bool> {
     const OPERATION: &str = "delete_chat";
     let options = walk.options;
-    let mut needles = Needles::default();
     let found = store.history().chat(chat).await?;
     let linked = match &found {
         Some(found) => {
             if idle_since.is_some_and(|idle| found.updated_at > idle) {
-                return Ok(RemovalReport::default());
+                return Ok(false);
             }
-            let ids = count_contents(store, chat, &mut needles, walk).await?;
+            let ids = count_contents(store, chat, needles, walk).await?;
             linked_rounds(store, chat, &ids).await?
         }
         None => match store.trajectories() {
@@ -74,15 +71,12 @@ async fn delete(
         let is_planned = walk.plan("chat", None, &chat.chat, Some(bytes));
         if !is_planned && !store.history().delete_chat(chat, idle_since).await? {
             // The chat was written to in the meantime and stays.
-            return Ok(RemovalReport::default());
+            return Ok(false);
         }
     }
     rounds::remove_of_chat(store, chat, linked, walk).await?;
     memories::forget_chat(store, chat, walk).await?;
-    if options.find_copies {
-        copies::find(store, chat, &needles, walk).await?;
-    }
-    Ok(walk.finish())
+    Ok(true)
 }
 
 async fn linked_rounds(
@@ -106,15 +100,7 @@ async fn count_contents(
     let history = store.history();
     let nodes = reads::messages(history, chat).await?;
     for placed in &nodes {
-        let (revisions, _) = walk.count_message(history, chat, &placed.node).await?;
-        if walk.options.find_copies {
-            let earlier = revisions.iter().map(|revision| &revision.node);
-            for node in std::iter::once(&placed.node).chain(earlier) {
-                if let Some(Ok(message)) = node.role().map(|_| node.message()) {
-                    needles.add_message(message);
-                }
-            }
-        }
+        walk.count_message(history, chat, &placed.node, needles).await?;
     }
     walk.report.branches = history.branches(chat).await?.len() as u64;
     walk.report.checkpoints = history.checkpoints(chat).await?.len() as u64;

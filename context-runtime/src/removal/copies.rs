@@ -9,106 +9,146 @@ use context_core::store::{
 use context_core::{ChatId, ChatRef, ErrorKind, Result, Store, UserId};
 
 use super::texts::Needles;
-use super::walk::{PlannedContent, RemovalWalk};
-use super::{Remaining, RemainingKind, RemainingReason, RemovalOptions, reads, rounds};
+use super::walk::RemovalWalk;
+use super::{Remaining, RemainingKind, RemainingReason, memories, reads, rounds};
 
 const OPERATION: &str = "find_copies";
 
-/// Adds the items of the user with removed words to the report. Reads all data of the user. A plan
-/// leaves out what would go.
-pub(super) async fn find(
-    store: &dyn Store,
-    chat: &ChatRef,
-    needles: &Needles,
-    walk: &mut RemovalWalk<'_>,
-) -> Result<()> {
-    if needles.is_empty() {
-        return Ok(());
-    }
-    let (user, options, planned) = (&chat.user, walk.options, &walk.planned);
-    let mut copies = CopySearch { needles, of: chat, planned, remaining: Vec::new() };
-    let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
-    let mut pages = PageWalk::new("list_chats", "chat");
-    loop {
-        let page = store.history().list_chats(&query).await?;
-        let next = pages.next(&page)?;
-        for summary in page.items {
-            options.cancel.check(OPERATION)?;
-            let chat = &summary.chat.chat;
-            if planned.is_gone("chat", None, chat.chat.as_str()) {
-                continue;
-            }
-            let metadata = serde_json::to_vec(&summary.chat.metadata).unwrap_or_default();
-            let is_copy = !planned.is_gone("title", Some(&chat.chat), "")
-                && summary.chat.title.as_ref().is_some_and(|title| needles.are_in(title));
-            copies.note(
-                is_copy || needles.are_in_bytes(&metadata),
-                RemainingKind::Title,
-                &chat.chat,
-                "",
-            );
-            match copies.search_chat(store, chat).await {
-                // Deleted in the meantime.
-                Err(error) if error.is_not_found() => {}
-                Err(error) if error.kind() == ErrorKind::Corrupt => {
-                    let (kind, reason) = (RemainingKind::Chat, RemainingReason::Unreadable);
-                    copies.remaining.push(Remaining::new(kind, None, &chat.chat, reason));
-                }
-                looked => looked?,
-            }
-        }
-        query.after = next;
-        if query.after.is_none() {
-            break;
-        }
-    }
-    if let Some(trajectories) = store.trajectories() {
-        copies.search_rounds(trajectories, user, options).await?;
-    }
-    if let Some(records) = store.memories() {
-        copies.search_memories(records, user, options).await?;
-    }
-    let remaining = copies.remaining;
-    walk.report.remaining.extend(remaining);
-    Ok(())
-}
-
-struct CopySearch<'a> {
+/// A search for copies. Leaves out what a plan takes.
+pub(super) struct CopySearch<'a> {
+    store: &'a dyn Store,
     needles: &'a Needles,
-    /// The chat with the removed content.
-    of: &'a ChatRef,
-    planned: &'a PlannedContent,
-    remaining: Vec<Remaining>,
+    walk: &'a RemovalWalk<'a>,
+    /// The chat with redacted messages. The plan has their new form.
+    redacted: Option<&'a ChatRef>,
+    /// Whether the searched users are others than the one whose content is removed.
+    is_of_others: bool,
+    /// The number of searched chats.
+    chats: u64,
+    /// The copies, with the source of their words.
+    found: Vec<(usize, Remaining)>,
 }
 
-impl CopySearch<'_> {
+impl<'a> CopySearch<'a> {
+    pub(super) fn new(
+        store: &'a dyn Store,
+        needles: &'a Needles,
+        walk: &'a RemovalWalk<'a>,
+    ) -> Self {
+        Self {
+            store,
+            needles,
+            walk,
+            redacted: None,
+            is_of_others: false,
+            chats: 0,
+            found: Vec::new(),
+        }
+    }
+
+    /// Sets that the searched users are others than the one whose content is removed.
+    pub(super) fn of_others(mut self) -> Self {
+        self.is_of_others = true;
+        self
+    }
+
+    /// Sets the chat with redacted messages.
+    pub(super) fn of_redacted(mut self, chat: &'a ChatRef) -> Self {
+        self.redacted = Some(chat);
+        self
+    }
+
+    /// Returns the copies, each with the number of the removal that took its words.
+    pub(super) fn finish(self) -> impl Iterator<Item = (usize, Remaining)> {
+        let planned = &self.walk.planned;
+        self.found.into_iter().filter(|(_, left)| !planned.covers(left))
+    }
+
+    /// Searches all data of a user.
+    pub(super) async fn search(&mut self, user: &UserId) -> Result<()> {
+        if self.needles.is_empty() {
+            return Ok(());
+        }
+        let before = self.found.len();
+        self.search_chats(user).await?;
+        if let Some(trajectories) = self.store.trajectories() {
+            self.search_rounds(trajectories, user).await?;
+        }
+        if let Some(records) = self.store.memories() {
+            self.search_memories(records, user).await?;
+        }
+        for (_, left) in self.found.iter_mut().skip(before).filter(|_| self.is_of_others) {
+            left.user = Some(user.clone());
+        }
+        Ok(())
+    }
+
+    async fn search_chats(&mut self, user: &UserId) -> Result<()> {
+        let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
+        let mut pages = PageWalk::new("list_chats", "chat");
+        loop {
+            let page = self.store.history().list_chats(&query).await?;
+            let next = pages.next(&page)?;
+            for summary in page.items {
+                self.walk.options.cancel.check(OPERATION)?;
+                self.walk.options.cancel.report("searched chat", self.chats);
+                self.chats += 1;
+                let chat = &summary.chat.chat;
+                if self.walk.planned.is_gone("chat", None, chat.chat.as_str()) {
+                    continue;
+                }
+                let metadata = serde_json::to_vec(&summary.chat.metadata).unwrap_or_default();
+                let has_title = !self.walk.planned.is_gone("title", Some(&chat.chat), "");
+                let title = summary.chat.title.as_ref().filter(|_| has_title);
+                let source = title.and_then(|title| self.needles.find(title));
+                let source = source.or_else(|| self.needles.find_in_bytes(&metadata));
+                self.note(source, RemainingKind::Title, Some(&chat.chat), "");
+                match self.search_chat(chat).await {
+                    // Deleted in the meantime.
+                    Err(error) if error.is_not_found() => {}
+                    Err(error) if error.kind() == ErrorKind::Corrupt => {
+                        let (kind, reason) = (RemainingKind::Chat, RemainingReason::Unreadable);
+                        self.found.push((0, Remaining::new(kind, None, &chat.chat, reason)));
+                    }
+                    looked => looked?,
+                }
+            }
+            query.after = next;
+            if query.after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
     fn note(
         &mut self,
-        is_copy: bool,
+        source: Option<usize>,
         kind: RemainingKind,
-        chat: &ChatId,
+        chat: Option<&ChatId>,
         id: impl std::fmt::Display,
     ) {
-        if is_copy {
-            self.remaining.push(Remaining::new(kind, Some(chat), id, RemainingReason::SameWords));
+        if let Some(source) = source {
+            let left = Remaining::new(kind, chat, id, RemainingReason::SameWords);
+            self.found.push((source, left));
         }
     }
 
-    async fn search_chat(&mut self, store: &dyn Store, chat: &ChatRef) -> Result<()> {
-        let (history, name) = (store.history(), &chat.chat);
+    async fn search_chat(&mut self, chat: &ChatRef) -> Result<()> {
+        let (history, name) = (self.store.history(), Some(&chat.chat));
         for placed in reads::messages(history, chat).await? {
-            let rewritten = self.planned.nodes.get(&placed.node.id).filter(|_| chat == self.of);
+            let rewritten = self.walk.planned.nodes.get(&placed.node.id);
+            let rewritten = rewritten.filter(|_| self.redacted == Some(chat));
             let node = rewritten.unwrap_or(&placed.node);
-            let mut is_copy = self.needles.are_in_bytes(node.body().bytes());
-            if !is_copy && rewritten.is_none() && node.revision > 0 {
+            let mut source = self.needles.find_in_bytes(node.body().bytes());
+            if source.is_none() && rewritten.is_none() && node.revision > 0 {
                 let earlier = history.revisions(chat, &node.id).await?;
-                is_copy =
-                    earlier.iter().any(|was| self.needles.are_in_bytes(was.node.body().bytes()));
+                let mut bodies = earlier.iter().map(|was| was.node.body().bytes());
+                source = bodies.find_map(|body| self.needles.find_in_bytes(body));
             }
-            self.note(is_copy, RemainingKind::Message, name, &node.id);
+            self.note(source, RemainingKind::Message, name, &node.id);
         }
-        let mut fragments = store.fragments().fragments(chat).await?;
-        if let Some(log) = store.fragment_log() {
+        let mut fragments = self.store.fragments().fragments(chat).await?;
+        if let Some(log) = self.store.fragment_log() {
             let log = log.fragment_log(chat).await?;
             let versions = log.versions().iter().filter_map(|version| version.fragment.as_ref());
             for earlier in versions {
@@ -118,20 +158,17 @@ impl CopySearch<'_> {
             }
         }
         for fragment in fragments {
-            let is_copy = self.needles.are_in_bytes(fragment.body.bytes());
+            let source = self.needles.find_in_bytes(fragment.body.bytes());
             let id = fragment.id.as_ref().map(ToString::to_string).unwrap_or_default();
-            self.note(is_copy, RemainingKind::Fragment, name, id);
+            self.note(source, RemainingKind::Fragment, name, id);
         }
-        if let Some(streams) = store.streams() {
+        if let Some(streams) = self.store.streams() {
             for StoredStream { id, .. } in reads::streams(streams, chat).await? {
-                if !self.planned.is_gone("stream", Some(name), id.as_str()) {
-                    let chunks = reads::chunks(streams, chat, &id).await?;
-                    let is_copy = self.needles.are_in_chunks(&chunks);
-                    self.note(is_copy, RemainingKind::Stream, name, id);
-                }
+                let chunks = reads::chunks(streams, chat, &id).await?;
+                self.note(self.needles.find_in_chunks(&chunks), RemainingKind::Stream, name, id);
             }
         }
-        match store.blobs() {
+        match self.store.blobs() {
             Some(blobs) => self.search_blobs(blobs, chat).await,
             None => Ok(()),
         }
@@ -139,14 +176,10 @@ impl CopySearch<'_> {
 
     async fn search_blobs(&mut self, blobs: &dyn BlobStore, chat: &ChatRef) -> Result<()> {
         for blob in reads::blobs(blobs, chat).await? {
-            if self.planned.is_gone("blob", Some(&chat.chat), &blob.id.to_string()) {
-                continue;
-            }
             let read = blobs.read_blob(chat, &blob.id, 0..blob.bytes, None).await?;
-            let text = read.as_deref().map(std::str::from_utf8);
-            let is_copy =
-                matches!(text, Some(Ok(text)) if self.needles.are_in_bytes(text.as_bytes()));
-            self.note(is_copy, RemainingKind::Blob, &chat.chat, blob.id);
+            let text = read.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
+            let source = text.and_then(|text| self.needles.find_in_bytes(text.as_bytes()));
+            self.note(source, RemainingKind::Blob, Some(&chat.chat), blob.id);
         }
         Ok(())
     }
@@ -155,19 +188,18 @@ impl CopySearch<'_> {
         &mut self,
         trajectories: &dyn TrajectoryStore,
         user: &UserId,
-        options: &RemovalOptions,
     ) -> Result<()> {
         for head in rounds::heads(trajectories, RoundQuery::of_user(user.clone())).await? {
-            options.cancel.check(OPERATION)?;
-            let (round, reason) = (&head.round, RemainingReason::SameWords);
-            if self.planned.is_gone("round", None, &round.to_string()) {
+            self.walk.options.cancel.check(OPERATION)?;
+            let round = &head.round;
+            if self.walk.planned.is_gone("round", None, &round.to_string()) {
                 continue;
             }
             let record = match rounds::load(trajectories, round).await {
                 Ok(record) => record,
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
-                    let reason = RemainingReason::Unreadable;
-                    self.remaining.push(Remaining::new(RemainingKind::Round, None, round, reason));
+                    let (kind, reason) = (RemainingKind::Round, RemainingReason::Unreadable);
+                    self.found.push((0, Remaining::new(kind, None, round, reason)));
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -176,19 +208,17 @@ impl CopySearch<'_> {
             let mut has_title = true;
             for node in record.iter().flat_map(|record| &record.nodes) {
                 let id = rounds::node_name(node, round);
-                if self.planned.is_gone("node", None, &id) {
+                if self.walk.planned.is_gone("node", None, &id) {
                     has_title = has_title && query != Some(node.id.ordinal);
                     continue;
                 }
                 let json = serde_json::to_vec(&**node).unwrap_or_default();
-                if self.needles.are_in_bytes(&json) {
-                    self.remaining.push(Remaining::new(RemainingKind::Node, None, id, reason));
-                }
+                self.note(self.needles.find_in_bytes(&json), RemainingKind::Node, None, id);
             }
             let queues = serde_json::to_vec(&head.queues).unwrap_or_default();
-            if has_title && self.needles.are_in(&head.title) || self.needles.are_in_bytes(&queues) {
-                self.remaining.push(Remaining::new(RemainingKind::Round, None, round, reason));
-            }
+            let source = has_title.then(|| self.needles.find(&head.title)).flatten();
+            let source = source.or_else(|| self.needles.find_in_bytes(&queues));
+            self.note(source, RemainingKind::Round, None, round);
         }
         Ok(())
     }
@@ -197,48 +227,17 @@ impl CopySearch<'_> {
         &mut self,
         records: &dyn MemoryRecordStore,
         user: &UserId,
-        options: &RemovalOptions,
     ) -> Result<()> {
-        let mut after = None;
-        let mut walk = PageWalk::new("memory_stats", "scope");
-        loop {
-            let page = records.memory_stats(user, limits::MAX_PAGE, after.as_ref()).await?;
-            let next = walk.next(&page)?;
-            for stats in page.items {
-                options.cancel.check(OPERATION)?;
-                self.search_scope(records, stats.scope).await?;
-            }
-            after = next;
-            if after.is_none() {
-                return Ok(());
+        for stats in memories::stats_within(records, &MemoryScope::new(user.clone())).await? {
+            self.walk.options.cancel.check(OPERATION)?;
+            let list = MemoryList::new(vec![stats.scope], limits::MAX_PAGE);
+            for record in memories::listed(records, list).await? {
+                let data = serde_json::to_vec(&record.data).unwrap_or_default();
+                let source = self.needles.find(&record.text);
+                let source = source.or_else(|| self.needles.find_in_bytes(&data));
+                self.note(source, RemainingKind::Memory, None, memories::name(&record));
             }
         }
-    }
-
-    async fn search_scope(
-        &mut self,
-        records: &dyn MemoryRecordStore,
-        scope: MemoryScope,
-    ) -> Result<()> {
-        let mut list = MemoryList::new(vec![scope], limits::MAX_PAGE);
-        let mut walk = PageWalk::new("list_memories", "memory");
-        loop {
-            let page = records.list_memories(&list).await?;
-            let next = walk.next(&page)?;
-            for stored in page.items {
-                if self.planned.has_forgotten(&stored.record) {
-                    continue;
-                }
-                let data = serde_json::to_vec(&stored.record.data).unwrap_or_default();
-                if self.needles.are_in(&stored.record.text) || self.needles.are_in_bytes(&data) {
-                    let (kind, reason) = (RemainingKind::Memory, RemainingReason::SameWords);
-                    self.remaining.push(Remaining::new(kind, None, &stored.record.id, reason));
-                }
-            }
-            match next {
-                Some(next) => list = list.after(Some(next)),
-                None => return Ok(()),
-            }
-        }
+        Ok(())
     }
 }

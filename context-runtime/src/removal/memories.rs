@@ -2,8 +2,8 @@
 
 use context_core::base::limits;
 use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope, MemorySource};
-use context_core::store::{MemoryList, MemoryRecordStore, MemoryStats, PageWalk};
-use context_core::{ChatId, ChatRef, MessageId, Result, SessionId, Store, UserId};
+use context_core::store::{Cursor, MemoryList, MemoryRecordStore, MemoryStats, PageWalk};
+use context_core::{ChatId, ChatRef, MessageId, Result, SessionId, Store};
 
 use super::walk::RemovalWalk;
 
@@ -75,40 +75,41 @@ pub async fn matching_memories(
         if let MemoryForget::Source { source, .. } = forget {
             list.source = Some(source.clone());
         }
-        let mut walk = PageWalk::new("list_memories", "memory");
-        loop {
-            let page = records.list_memories(&list).await?;
-            let next = walk.next(&page)?;
-            let taken = page.items.into_iter().map(|stored| stored.record);
-            found.extend(taken.filter(|record| forget.takes(record)));
-            match next {
-                Some(next) => list.after = Some(next),
-                None => break,
-            }
-        }
+        let all = listed(records, list).await?;
+        found.extend(all.into_iter().filter(|record| forget.takes(record)));
     }
     Ok(found)
 }
 
-/// Returns the number of records of a user.
-pub(super) async fn count(records: &dyn MemoryRecordStore, user: &UserId) -> Result<u64> {
-    let all = stats_within(records, &MemoryScope::new(user.clone())).await?;
-    Ok(all.iter().map(MemoryStats::records).sum())
+/// Returns the name of a memory among all memories. An id alone does not identify one.
+pub(super) fn name(record: &MemoryRecord) -> String {
+    format!("{} of {}", record.id, record.scope)
 }
 
-async fn stats_within(
+/// Returns all records of a listing.
+pub(super) async fn listed(
+    records: &dyn MemoryRecordStore,
+    list: MemoryList,
+) -> Result<Vec<MemoryRecord>> {
+    let pages = PageWalk::new("list_memories", "memory");
+    let read = |after: Option<Cursor>| {
+        let list = list.clone().after(after);
+        async move { records.list_memories(&list).await }
+    };
+    let all = pages.collect(read).await?;
+    Ok(all.into_iter().map(|stored| stored.record).collect())
+}
+
+/// Returns the statistics of all scopes that a scope covers.
+pub(super) async fn stats_within(
     records: &dyn MemoryRecordStore,
     scope: &MemoryScope,
 ) -> Result<Vec<MemoryStats>> {
-    let (mut within, mut after) = (Vec::new(), None);
-    let mut walk = PageWalk::new("memory_stats", "scope");
-    loop {
-        let page = records.memory_stats(&scope.user, limits::MAX_PAGE, after.as_ref()).await?;
-        let next = walk.next(&page)?;
-        within.extend(page.items.into_iter().filter(|stats| scope.covers(&stats.scope)));
-        after = next;
-        if after.is_none() {
-            return Ok(within);
-        }
-    }
+    let pages = PageWalk::new("memory_stats", "scope");
+    let read = |after: Option<Cursor>| async move {
+        records.memory_stats(&scope.user, limits::MAX_PAGE, after.as_ref()).await
+    };
+    let mut within = pages.collect(read).await?;
+    within.retain(|stats| scope.covers(&stats.scope));
+    Ok(within)
 }

@@ -11,11 +11,12 @@ use context_core::{
     Chain, ChatRef, Encoded, Error, ErrorKind, Message, MessageId, Node, Result, Role, Store,
 };
 
+use super::copies::CopySearch;
 use super::texts::{Needles, blobs_in};
 use super::walk::RemovalWalk;
 use super::{
-    Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalReport, copies, memories,
-    reads, rounds,
+    Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalReport, memories, reads,
+    rounds,
 };
 use crate::left_branch::LeftBranch;
 
@@ -94,7 +95,10 @@ pub async fn redact_messages(
         memories::forget_message(store, chat, removed.names.iter(), &mut walk).await?;
     }
     if options.find_copies {
-        copies::find(store, chat, &removed.needles, &mut walk).await?;
+        let mut copies = CopySearch::new(store, &removed.needles, &walk).of_redacted(chat);
+        copies.search(&chat.user).await?;
+        let found: Vec<_> = copies.finish().collect();
+        walk.add_copies(found.into_iter());
     }
     Ok(walk.finish())
 }
@@ -136,7 +140,7 @@ impl RemovedContent {
         }
         for node in removed.nodes.clone() {
             removed.add(&node);
-            let (revisions, bytes) = walk.count_message(history, chat, &node).await?;
+            let (revisions, bytes) = walk.count_node(history, chat, &node).await?;
             revisions.iter().for_each(|revision| removed.add(&revision.node));
             walk.plan("message", Some(&chat.chat), &node.id, Some(bytes));
         }
@@ -223,8 +227,10 @@ async fn remove_streams(
     let names: HashSet<&str> = removed.nodes.iter().map(|node| node.id.as_str()).collect();
     let mut gone = Vec::new();
     for stream in reads::streams(streams, chat).await? {
-        let is_it = names.contains(stream.id.as_str())
-            || removed.needles.are_in_chunks(&reads::chunks(streams, chat, &stream.id).await?);
+        let is_it = names.contains(stream.id.as_str()) || {
+            let chunks = reads::chunks(streams, chat, &stream.id).await?;
+            removed.needles.find_in_chunks(&chunks).is_some()
+        };
         if is_it {
             gone.push(stream);
         }

@@ -11,50 +11,31 @@ pub(super) async fn messages(
     history: &dyn HistoryStore,
     chat: &ChatRef,
 ) -> Result<Vec<PlacedNode>> {
-    let (mut nodes, mut after) = (Vec::new(), None);
-    let mut walk = PageWalk::new("all_messages", "message");
-    loop {
-        let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
-        let next = walk.next(&page)?;
-        nodes.extend(page.items);
-        after = next;
-        if after.is_none() {
-            return Ok(nodes);
-        }
-    }
+    let pages = PageWalk::new("all_messages", "message");
+    let read = |after: Option<_>| async move {
+        history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await
+    };
+    pages.collect(read).await
 }
 
 /// Returns the streams of a chat.
-pub(super) async fn streams(
+pub(crate) async fn streams(
     streams: &dyn StreamStore,
     chat: &ChatRef,
 ) -> Result<Vec<StoredStream>> {
-    let (mut all, mut after) = (Vec::new(), None);
-    let mut walk = PageWalk::new("streams", "stream");
-    loop {
-        let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
-        let next = walk.next(&page)?;
-        all.extend(page.items);
-        after = next;
-        if after.is_none() {
-            return Ok(all);
-        }
-    }
+    let pages = PageWalk::new("streams", "stream");
+    let read = |after: Option<_>| async move {
+        streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await
+    };
+    pages.collect(read).await
 }
 
 /// Returns the blobs that a chat refers to.
-pub(super) async fn blobs(blobs: &dyn BlobStore, chat: &ChatRef) -> Result<Vec<Blob>> {
-    let (mut all, mut after) = (Vec::new(), None);
-    let mut walk = PageWalk::new("blobs", "blob");
-    loop {
-        let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
-        let next = walk.next(&page)?;
-        all.extend(page.items);
-        after = next;
-        if after.is_none() {
-            return Ok(all);
-        }
-    }
+pub(crate) async fn blobs(blobs: &dyn BlobStore, chat: &ChatRef) -> Result<Vec<Blob>> {
+    let pages = PageWalk::new("blobs", "blob");
+    let read =
+        |after: Option<_>| async move { blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await };
+    pages.collect(read).await
 }
 
 /// Returns the chunks of a stream. Empty if the stream is gone.

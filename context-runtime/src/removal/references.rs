@@ -6,6 +6,7 @@ use context_core::base::CheckpointName;
 use context_core::store::{BranchDeletion, HistoryStore};
 use context_core::{BranchName, ChatRef, Error, ErrorKind, MessageId, Result, Store};
 
+use super::texts::Needles;
 use super::walk::RemovalWalk;
 use super::{RemovalOptions, RemovalReport, reads};
 
@@ -45,10 +46,8 @@ pub(crate) async fn delete_branch_at(
     head: Option<&MessageId>,
     options: &RemovalOptions,
 ) -> Result<Option<RemovalReport>> {
-    let mut walk = RemovalWalk::new(options);
-    walk.report.branches = 1;
-    walk.plan("branch", Some(&chat.chat), branch, None);
-    count_unreached(store.history(), chat, Some(branch), None, &mut walk).await?;
+    let (mut walk, mut needles) = (RemovalWalk::new(options), Needles::default());
+    count_branch(store.history(), chat, branch, &mut needles, &mut walk).await?;
     if options.dry_run {
         return Ok(Some(walk.finish()));
     }
@@ -61,6 +60,19 @@ pub(crate) async fn delete_branch_at(
     }
 }
 
+/// Counts a branch, and the messages that nothing reaches without it.
+pub(super) async fn count_branch(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+    branch: &BranchName,
+    needles: &mut Needles,
+    walk: &mut RemovalWalk<'_>,
+) -> Result<()> {
+    walk.report.branches = 1;
+    walk.plan("branch", Some(&chat.chat), branch, None);
+    count_unreached(history, chat, Some(branch), None, needles, walk).await
+}
+
 /// Deletes a checkpoint, and the messages that no branch and no other checkpoint reaches. Data
 /// derived from these messages stays, and copies are not searched for. A snapshot of files stays
 /// too: [`ContextEngine::delete_checkpoint`](crate::ContextEngine::delete_checkpoint) removes it.
@@ -71,11 +83,11 @@ pub async fn delete_checkpoint(
     options: &RemovalOptions,
 ) -> Result<RemovalReport> {
     let history = store.history();
-    let mut walk = RemovalWalk::new(options);
+    let (mut walk, mut needles) = (RemovalWalk::new(options), Needles::default());
     let mut is_there = history.checkpoints(chat).await?.iter().any(|known| known.name == *name);
     walk.report.checkpoints = 1;
     walk.plan("checkpoint", Some(&chat.chat), name, None);
-    count_unreached(history, chat, None, Some(name), &mut walk).await?;
+    count_unreached(history, chat, None, Some(name), &mut needles, &mut walk).await?;
     if is_there && !options.dry_run {
         is_there = history.delete_checkpoint(chat, name, options.now).await?;
     }
@@ -86,12 +98,13 @@ pub async fn delete_checkpoint(
 }
 
 /// Counts the messages that nothing reaches without this branch and this checkpoint, as the stores
-/// find them.
+/// find them. What an earlier part of a plan takes is gone.
 async fn count_unreached(
     history: &dyn HistoryStore,
     chat: &ChatRef,
     branch: Option<&BranchName>,
     checkpoint: Option<&CheckpointName>,
+    needles: &mut Needles,
     walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let nodes = reads::messages(history, chat).await?;
@@ -101,6 +114,7 @@ async fn count_unreached(
     let heads = branches
         .iter()
         .filter(|other| branch != Some(&other.name))
+        .filter(|other| !walk.planned.is_gone("branch", Some(&chat.chat), other.name.as_ref()))
         .filter_map(|other| other.head.as_ref());
     let marks = checkpoints
         .iter()
@@ -114,7 +128,10 @@ async fn count_unreached(
         }
     }
     for placed in nodes.iter().filter(|placed| !reached.contains(&placed.node.id)) {
-        let (_, bytes) = walk.count_message(history, chat, &placed.node).await?;
+        if walk.planned.is_gone("message", Some(&chat.chat), placed.node.id.as_str()) {
+            continue;
+        }
+        let bytes = walk.count_message(history, chat, &placed.node, needles).await?;
         walk.plan("message", Some(&chat.chat), &placed.node.id, Some(bytes));
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use context_core::base::{CommitKey, limits};
 use context_core::store::{
-    PageWalk, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore,
+    Cursor, PageWalk, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore,
 };
 use context_core::trajectory::{
     Change, Edge, NodeId, RoundHead, RoundRecord, RoundRef, RoundState, TrajectoryNode,
@@ -162,18 +162,12 @@ pub(super) async fn heads(
     trajectories: &dyn TrajectoryStore,
     query: RoundQuery,
 ) -> Result<Vec<RoundHead>> {
-    let mut query = query.limit(limits::MAX_PAGE);
-    let mut heads = Vec::new();
-    let mut walk = PageWalk::new("rounds", "round");
-    loop {
-        let page = trajectories.rounds(&query).await?;
-        let next = walk.next(&page)?;
-        heads.extend(page.items);
-        match next {
-            Some(next) => query = query.after(Some(next)),
-            None => return Ok(heads),
-        }
-    }
+    let query = query.limit(limits::MAX_PAGE);
+    let read = |after: Option<Cursor>| {
+        let query = query.clone().after(after);
+        async move { trajectories.rounds(&query).await }
+    };
+    PageWalk::new("rounds", "round").collect(read).await
 }
 
 /// Returns a round, if it exists.

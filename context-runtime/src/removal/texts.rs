@@ -1,6 +1,6 @@
 //! Removed texts, and the search for copies of them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
@@ -18,8 +18,10 @@ const LETTERS: usize = 12;
 /// Word runs that were removed.
 #[derive(Debug, Default)]
 pub(super) struct Needles {
-    /// Hashes of runs, by their number of words.
-    runs: BTreeMap<usize, HashSet<u64>>,
+    /// Hashes of runs, by their number of words, with the first source of each.
+    runs: BTreeMap<usize, HashMap<u64, usize>>,
+    /// The number of the removal that texts are added for.
+    pub(super) source: usize,
 }
 
 impl Needles {
@@ -31,7 +33,10 @@ impl Needles {
             return;
         }
         if length > 0 {
-            self.runs.entry(length).or_default().extend(words.windows(length).map(hash));
+            let runs = self.runs.entry(length).or_default();
+            for run in words.windows(length) {
+                runs.entry(hash(run)).or_insert(self.source);
+            }
         }
     }
 
@@ -55,37 +60,48 @@ impl Needles {
         }
     }
 
+    /// Drops all runs.
+    pub(super) fn clear(&mut self) {
+        self.runs.clear();
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Whether a text contains removed words.
-    pub(super) fn are_in(&self, text: &str) -> bool {
-        if self.is_empty() {
-            return false;
-        }
-        let words = words(text);
-        self.runs
-            .iter()
-            .any(|(length, runs)| words.windows(*length).any(|run| runs.contains(&hash(run))))
+    /// Returns the number of runs.
+    pub(super) fn len(&self) -> usize {
+        self.runs.values().map(HashMap::len).sum()
     }
 
-    /// Whether stored bytes contain removed words, as text or in a string within JSON.
-    pub(super) fn are_in_bytes(&self, bytes: &[u8]) -> bool {
+    /// Returns the source of removed words that a text contains.
+    pub(super) fn find(&self, text: &str) -> Option<usize> {
+        if self.is_empty() {
+            return None;
+        }
+        let words = words(text);
+        self.runs.iter().find_map(|(length, runs)| {
+            words.windows(*length).find_map(|run| runs.get(&hash(run)).copied())
+        })
+    }
+
+    /// Returns the source of removed words in stored bytes, as text or in a string within JSON.
+    pub(super) fn find_in_bytes(&self, bytes: &[u8]) -> Option<usize> {
         let Ok(value) = serde_json::from_slice(bytes) else {
-            return self.are_in(&String::from_utf8_lossy(bytes));
+            return self.find(&String::from_utf8_lossy(bytes));
         };
-        let mut found = false;
-        each_string(&value, |_, text| found = found || self.are_in(text));
+        let mut found = None;
+        each_string(&value, |_, text| found = found.or_else(|| self.find(text)));
         found
     }
 
-    /// Whether the chunks of a stream contain removed words: in the raw text, or in the strings of
-    /// their events joined together.
-    pub(super) fn are_in_chunks(&self, chunks: &[Bytes]) -> bool {
+    /// Returns the source of removed words in the chunks of a stream: in the raw text, or in the
+    /// strings of their events joined together.
+    pub(super) fn find_in_chunks(&self, chunks: &[Bytes]) -> Option<usize> {
         let whole = chunks.concat();
         let whole = String::from_utf8_lossy(&whole);
-        self.are_in(&whole) || pieces(chunks, &whole).values().any(|text| self.are_in(text))
+        self.find(&whole)
+            .or_else(|| pieces(chunks, &whole).values().find_map(|text| self.find(text)))
     }
 }
 
@@ -158,17 +174,16 @@ mod tests {
     #[test]
     fn a_part_of_a_text_is_found_and_common_words_are_not() {
         let needles = needles("Please send the red parcel to 14 Elm Street by noon on Monday.");
-        assert!(needles.are_in("He said: send the RED parcel to 14 elm street, by noon!"));
-        assert!(!needles.are_in("Please send it by noon on Monday"));
-        assert!(
-            needles.are_in_bytes(br#"{"a":[{"b":"the red parcel to 14 Elm Street by noon"}]}"#)
-        );
-        assert!(Needles::default().is_empty() && !needles.are_in(""));
+        assert!(needles.find("He said: send the RED parcel to 14 elm street, by noon!").is_some());
+        assert!(needles.find("Please send it by noon on Monday").is_none());
+        let json = br#"{"a":[{"b":"the red parcel to 14 Elm Street by noon"}]}"#;
+        assert!(needles.find_in_bytes(json).is_some());
+        assert!(Needles::default().is_empty() && needles.find("").is_none());
     }
 
     #[test]
     fn a_short_text_is_looked_for_whole_and_a_yes_not_at_all() {
-        assert!(needles("account 1234567890").are_in("the account 1234567890 is mine"));
+        assert!(needles("account 1234567890").find("the account 1234567890 is mine").is_some());
         assert!(needles("Yes, please.").is_empty());
     }
 
@@ -177,18 +192,11 @@ mod tests {
         let needles = needles("The red parcel goes to 14 Elm Street by noon.");
         let event =
             |text: &str| Bytes::from(format!("data: {{\"delta\":{{\"content\":\"{text}\"}}}}\n\n"));
-        assert!(
-            needles.are_in_chunks(
-                &["The red par", "cel goes to 14 E", "lm Street by noon."].map(event)
-            )
-        );
-        assert!(
-            needles.are_in_chunks(&[
-                Bytes::from("The red parcel goes"),
-                " to 14 Elm Street by".into()
-            ])
-        );
-        assert!(!needles.are_in_chunks(&["Something", " else"].map(event)));
+        let events = ["The red par", "cel goes to 14 E", "lm Street by noon."].map(event);
+        assert!(needles.find_in_chunks(&events).is_some());
+        let texts = ["The red parcel goes", " to 14 Elm Street by"].map(Bytes::from);
+        assert!(needles.find_in_chunks(&texts).is_some());
+        assert!(needles.find_in_chunks(&["Something", " else"].map(event)).is_none());
     }
 
     #[test]

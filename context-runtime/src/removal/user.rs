@@ -3,16 +3,26 @@
 use std::collections::BTreeSet;
 
 use context_core::base::limits;
-use context_core::store::{ChatQuery, PageWalk, RoundQuery};
-use context_core::{Error, ErrorKind, Result, Store, UserId};
+use context_core::memory::{MemoryForget, MemoryScope};
+use context_core::store::{ChatQuery, Cursor, Maintenance, PageWalk, RoundQuery};
+use context_core::{ChatRef, Error, ErrorKind, Result, Role, Store, UserId};
 
+use super::copies::CopySearch;
+use super::plan::MAX_RUNS;
+use super::texts::Needles;
 use super::walk::RemovalWalk;
 use super::{RemovalOptions, RemovalReport, memories, reads, rounds};
 
+const OPERATION: &str = "erase_user";
+
 /// Erases a user: deletes all data of the user from the store, including leftovers in its files as
 /// far as the store can clear them. A final search of the whole store
-/// [counts](RemovalReport::found) what is still found. Copies in the data of other users are not
-/// searched for.
+/// [counts](RemovalReport::found) what is still found.
+///
+/// A [dry run](RemovalOptions::dry_run) also searches the data of all other users for what the user
+/// said, was answered, and had from tools, if the store lists its users. System messages are not
+/// searched for, because they are the same for many users. The erasure itself does not search: the
+/// data of all users may be far more than that of one.
 ///
 /// Returns [`ErrorKind::Unsupported`] if the store does not support maintenance.
 pub async fn erase_user(
@@ -21,11 +31,11 @@ pub async fn erase_user(
     options: &RemovalOptions,
 ) -> Result<RemovalReport> {
     let maintenance = store.maintenance().ok_or_else(|| {
-        Error::new(ErrorKind::Unsupported, "erase_user", "the store does not support maintenance")
+        Error::new(ErrorKind::Unsupported, OPERATION, "the store does not support maintenance")
             .with("store", store.info().name)
     })?;
     if options.dry_run {
-        return plan(store, user, options).await;
+        return plan(store, maintenance, user, options).await;
     }
     let erased = maintenance.erase_user(user, &options.cancel).await?;
     Ok(RemovalReport {
@@ -40,27 +50,34 @@ pub async fn erase_user(
     })
 }
 
-/// Counts what an erasure would erase, and names the chats.
-async fn plan(store: &dyn Store, user: &UserId, options: &RemovalOptions) -> Result<RemovalReport> {
+/// Names what an erasure would erase, and copies with other users.
+async fn plan(
+    store: &dyn Store,
+    maintenance: &dyn Maintenance,
+    user: &UserId,
+    options: &RemovalOptions,
+) -> Result<RemovalReport> {
     let mut walk = RemovalWalk::new(options);
-    let mut blobs = BTreeSet::new();
+    let others = match options.find_copies {
+        true => other_users(maintenance, user).await?,
+        false => None,
+    };
+    let (mut blobs, mut needles) = (BTreeSet::new(), Needles::default());
     let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
     let mut pages = PageWalk::new("list_chats", "chat");
     loop {
         let page = store.history().list_chats(&query).await?;
         let next = pages.next(&page)?;
         for summary in page.items {
-            options.cancel.check("erase_user")?;
-            let chat = &summary.chat.chat;
-            let size = store.history().chat_size(chat).await?;
-            walk.report.chats += 1;
-            walk.report.messages += size.messages;
-            walk.plan("chat", None, &chat.chat, Some(size.bytes));
-            if let Some(store) = store.blobs() {
-                blobs.extend(reads::blobs(store, chat).await?.into_iter().map(|blob| blob.id));
-            }
-            if let Some(store) = store.streams() {
-                walk.report.streams += reads::streams(store, chat).await?.len() as u64;
+            options.cancel.check(OPERATION)?;
+            options.cancel.report("chat", walk.report.chats);
+            plan_chat(store, &summary.chat.chat, &mut blobs, &mut walk).await?;
+            if let Some(others) = &others {
+                take_words(store, &summary.chat.chat, &mut needles).await?;
+                if needles.len() > MAX_RUNS {
+                    search(store, others, &needles, &mut walk).await?;
+                    needles.clear();
+                }
             }
         }
         query.after = next;
@@ -68,14 +85,91 @@ async fn plan(store: &dyn Store, user: &UserId, options: &RemovalOptions) -> Res
             break;
         }
     }
-    // A blob is stored once for all chats of a user.
-    walk.report.blobs = blobs.len() as u64;
     if let Some(trajectories) = store.trajectories() {
-        let heads = rounds::heads(trajectories, RoundQuery::of_user(user.clone())).await?;
-        walk.report.rounds = heads.len() as u64;
+        for head in rounds::heads(trajectories, RoundQuery::of_user(user.clone())).await? {
+            walk.report.rounds += u64::from(walk.plan("round", None, &head.round, None));
+        }
     }
     if let Some(records) = store.memories() {
-        walk.report.memories = memories::count(records, user).await?;
+        let all = MemoryForget::Scope(MemoryScope::new(user.clone()));
+        for record in memories::matching_memories(records, &all).await? {
+            walk.report.memories += u64::from(walk.plan_memory(&record));
+        }
+    }
+    if let Some(others) = &others {
+        search(store, others, &needles, &mut walk).await?;
     }
     Ok(walk.finish())
+}
+
+/// Names a chat with its blobs and streams.
+async fn plan_chat(
+    store: &dyn Store,
+    chat: &ChatRef,
+    blobs: &mut BTreeSet<context_core::base::BlobId>,
+    walk: &mut RemovalWalk<'_>,
+) -> Result<()> {
+    let size = store.history().chat_size(chat).await?;
+    walk.report.chats += 1;
+    walk.report.messages += size.messages;
+    walk.plan("chat", None, &chat.chat, Some(size.bytes));
+    if let Some(store) = store.blobs() {
+        for blob in reads::blobs(store, chat).await? {
+            // A blob is stored once for all chats of a user.
+            if blobs.insert(blob.id) {
+                walk.report.blobs += 1;
+                walk.plan("blob", Some(&chat.chat), blob.id, Some(blob.bytes));
+            }
+        }
+    }
+    if let Some(store) = store.streams() {
+        for stream in reads::streams(store, chat).await? {
+            walk.report.streams += 1;
+            walk.plan("stream", Some(&chat.chat), stream.id, Some(stream.bytes));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the other users. `None` if the store does not list its users.
+async fn other_users(maintenance: &dyn Maintenance, user: &UserId) -> Result<Option<Vec<UserId>>> {
+    let read = |after: Option<Cursor>| async move {
+        maintenance.users(limits::MAX_PAGE, after.as_ref()).await
+    };
+    match PageWalk::new("users", "user").collect(read).await {
+        Ok(mut users) => {
+            users.retain(|other| other != user);
+            Ok(Some(users))
+        }
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Adds the words of a chat, without those of system messages.
+async fn take_words(store: &dyn Store, chat: &ChatRef, needles: &mut Needles) -> Result<()> {
+    for placed in reads::messages(store.history(), chat).await? {
+        let is_said = placed.node.role().is_some_and(|role| role != Role::System);
+        if let Some(Ok(message)) = is_said.then(|| placed.node.message()) {
+            needles.add_message(message);
+        }
+    }
+    Ok(())
+}
+
+/// Searches the data of other users.
+async fn search(
+    store: &dyn Store,
+    others: &[UserId],
+    needles: &Needles,
+    walk: &mut RemovalWalk<'_>,
+) -> Result<()> {
+    // What goes has the same names as what others have.
+    let unplanned = RemovalWalk::new(walk.options);
+    let mut copies = CopySearch::new(store, needles, &unplanned).of_others();
+    for other in others {
+        copies.search(other).await?;
+    }
+    walk.add_copies(copies.finish());
+    Ok(())
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use context_core::base::MemoryId;
-use context_core::memory::{MemoryRecord, MemoryScope};
+use context_core::memory::MemoryRecord;
 use context_core::store::{HistoryStore, Revision};
 use context_core::{ChatId, ChatRef, MessageId, Node, Result};
 
-use super::{RemovalItem, RemovalOptions, RemovalReport};
+use super::texts::Needles;
+use super::{Remaining, RemainingKind, RemovalItem, RemovalOptions, RemovalReport, memories};
 
 /// A removal or a plan of one, as far as it has come.
 pub(super) struct RemovalWalk<'a> {
@@ -24,8 +24,6 @@ pub(super) struct RemovalWalk<'a> {
 pub(super) struct PlannedContent {
     /// Rewritten messages and boundaries of the chat.
     pub(super) nodes: HashMap<MessageId, Arc<Node>>,
-    /// Removed memories. An id alone does not identify one.
-    memories: BTreeSet<(MemoryScope, MemoryId)>,
     gone: BTreeSet<(&'static str, Option<ChatId>, String)>,
 }
 
@@ -35,10 +33,23 @@ impl PlannedContent {
         !self.gone.is_empty() && self.gone.contains(&(kind, chat.cloned(), id.to_owned()))
     }
 
-    /// Whether a memory is removed.
-    pub(super) fn has_forgotten(&self, record: &MemoryRecord) -> bool {
-        !self.memories.is_empty()
-            && self.memories.contains(&(record.scope.clone(), record.id.clone()))
+    /// Whether a copy is removed, by itself or with what it belongs to.
+    pub(super) fn covers(&self, copy: &Remaining) -> bool {
+        let Remaining { kind, chat, id, .. } = copy;
+        let with_whole = match (chat, kind) {
+            (Some(chat), _) => self.is_gone("chat", None, chat.as_str()),
+            (None, RemainingKind::Node) => {
+                id.split_once(" in ").is_some_and(|(_, round)| self.is_gone("round", None, round))
+            }
+            _ => false,
+        };
+        // The search looks at the new form of a redacted message, and at what is beside a title.
+        let is_looked_at = match kind {
+            RemainingKind::Title => true,
+            RemainingKind::Message => self.nodes.contains_key(&MessageId::from(id.as_str())),
+            _ => false,
+        };
+        with_whole || !is_looked_at && self.is_gone(kind.as_str(), chat.as_ref(), id)
     }
 }
 
@@ -67,17 +78,32 @@ impl<'a> RemovalWalk<'a> {
 
     /// Names a memory that a dry run leaves in place.
     pub(super) fn plan_memory(&mut self, record: &MemoryRecord) -> bool {
-        let is_new = self.planned.memories.insert((record.scope.clone(), record.id.clone()));
-        if is_new {
-            let (kind, id) = ("memory", format!("{} of {}", record.id, record.scope));
-            let bytes = Some(record.text.len() as u64);
-            self.report.items.push(RemovalItem { kind, chat: None, id, bytes });
-        }
-        is_new
+        self.plan("memory", None, memories::name(record), Some(record.text.len() as u64))
     }
 
-    /// Counts a message with its earlier revisions, and returns these.
+    /// Counts a message with its earlier revisions, takes the words of all if copies are searched
+    /// for, and returns the size.
     pub(super) async fn count_message(
+        &mut self,
+        history: &dyn HistoryStore,
+        chat: &ChatRef,
+        node: &Node,
+        needles: &mut Needles,
+    ) -> Result<u64> {
+        let (revisions, bytes) = self.count_node(history, chat, node).await?;
+        if self.options.find_copies {
+            let earlier = revisions.iter().map(|revision| &*revision.node);
+            for node in std::iter::once(node).chain(earlier) {
+                if let Some(Ok(message)) = node.role().map(|_| node.message()) {
+                    needles.add_message(message);
+                }
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Counts a message with its earlier revisions, and returns these and the size of all.
+    pub(super) async fn count_node(
         &mut self,
         history: &dyn HistoryStore,
         chat: &ChatRef,
@@ -95,11 +121,16 @@ impl<'a> RemovalWalk<'a> {
         Ok((revisions, bytes as u64))
     }
 
+    /// Adds the copies that a search has found.
+    pub(super) fn add_copies(&mut self, found: impl Iterator<Item = (usize, Remaining)>) {
+        self.report.searched = true;
+        self.report.remaining.extend(found.map(|(_, left)| left));
+    }
+
     /// Returns the report, and begins another one. What is planned stays planned.
     pub(super) fn finish(&mut self) -> RemovalReport {
         let mut report = std::mem::take(&mut self.report);
-        report.remaining.sort();
-        report.remaining.dedup();
+        report.sort_remaining();
         report
     }
 }

@@ -94,6 +94,7 @@ mod registry;
 mod reminders;
 #[cfg(all(feature = "memory", feature = "tokens", feature = "trajectory"))]
 mod removal;
+mod removal_copies;
 mod removal_plan;
 #[cfg(all(
     feature = "openai",

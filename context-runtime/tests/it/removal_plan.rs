@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use context_runtime::memory::MemoryScope;
 use context_runtime::removal::{
-    Redaction, RemovalOptions, RemovalReport, delete_branch, delete_chat, delete_checkpoint,
-    erase_user, plan_deletion, redact_messages,
+    Redaction, RemainingReason, RemovalOptions, RemovalReport, delete_branch, delete_chat,
+    delete_checkpoint, erase_user, plan_deletion, redact_messages,
 };
 use context_runtime::store::{
     ChatQuery, MemoryList, MemoryRecord, MemorySource, MemoryWrite, NewBlob, NodeKind, RoundQuery,
@@ -95,6 +95,13 @@ async fn inventory(store: &dyn Store, user: &UserId) -> BTreeMap<Item, Vec<u8>> 
     all
 }
 
+/// Returns the titles of all rounds of a user.
+async fn titles(store: &dyn Store, user: &UserId) -> BTreeMap<String, String> {
+    let query = RoundQuery::of_user(user.clone());
+    let page = store.trajectories().unwrap().rounds(&query).await.unwrap();
+    page.items.into_iter().map(|head| (head.round.to_string(), head.title.to_string())).collect()
+}
+
 /// Plans a removal and carries it out. The plan changes nothing, names what then goes, and has the
 /// same counts and the same remaining items.
 async fn plan_then_remove(
@@ -173,7 +180,11 @@ async fn a_dry_run_lists_what_the_removal_takes_on_every_store() {
         if store.maintenance().is_some() {
             let plan = erase_user(store, &user, &options().dry_run(true)).await.unwrap();
             let report = erase_user(store, &user, &options()).await.unwrap();
-            assert_eq!(plan.items.len() as u64, report.chats, "{name}");
+            let is_named = |kind: &&str| !["message", "branch", "revision"].contains(kind);
+            for (count, kind) in report.removed().filter(|(_, kind)| is_named(kind)) {
+                let named = plan.items.iter().filter(|item| item.kind == kind);
+                assert_eq!(named.count() as u64, count, "{name}: {kind}");
+            }
             let counts = |report: &RemovalReport| report.removed().collect::<Vec<_>>();
             assert_eq!(counts(&plan), counts(&report), "{name}");
         }
@@ -373,11 +384,30 @@ impl World {
             }
             Target::Chats => {
                 let chats = [self.chat(0), self.chat(1)];
-                let mut plans = plan_deletion(store, &chats, &options()).await.unwrap();
-                for (chat, plan) in chats.iter().zip(&mut plans) {
-                    plan.items.clear();
-                    assert_eq!(delete_chat(store, chat, None, &options()).await.unwrap(), *plan);
+                let before = (inventory(store, user).await, titles(store, user).await);
+                let plans = plan_deletion(store, &chats, &options()).await.unwrap();
+                let mut left = BTreeSet::new();
+                for (chat, plan) in chats.iter().zip(&plans) {
+                    let mut report = delete_chat(store, chat, None, &options()).await.unwrap();
+                    left.extend(std::mem::take(&mut report.remaining));
+                    report.searched = true;
+                    let mut plan = plan.clone();
+                    (plan.items, plan.remaining) = (Vec::new(), Vec::new());
+                    assert_eq!(report, plan, "{about}");
                 }
+                // The first removal also finds copies that the second one takes.
+                let after = (inventory(store, user).await, titles(store, user).await);
+                left.retain(|left| {
+                    let chat = left.chat.as_ref().map(ToString::to_string).unwrap_or_default();
+                    let item = (left.kind.as_str(), chat, left.id.clone());
+                    let is_open = left.reason == RemainingReason::Open;
+                    let is_there = after.0.contains_key(&item);
+                    let is_same = after.0.get(&item) == before.0.get(&item)
+                        && after.1.get(&left.id) == before.1.get(&left.id);
+                    is_open || is_there && is_same
+                });
+                let planned = plans.into_iter().flat_map(|plan| plan.remaining);
+                assert_eq!(planned.collect::<BTreeSet<_>>(), left, "{about}");
             }
             Target::Branch(chat, n) => {
                 let chat = self.chat(*chat);
