@@ -62,8 +62,8 @@ use context_runtime::{
     BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Metadata, Moved, Store, UserId,
     WrittenIn, limits,
     store::{
-        Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, NodeKind,
-        PageWalk, PlacedNode,
+        Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Maintenance,
+        Node, NodeKind, PageWalk, PlacedNode,
     },
 };
 use schemars::JsonSchema;
@@ -98,17 +98,10 @@ async fn all_messages(
     history: &dyn HistoryStore,
     chat: &ChatRef,
 ) -> Result<Vec<PlacedNode>, Failure> {
-    let (mut all, mut after) = (Vec::new(), None);
-    let mut walk = PageWalk::new("all_messages", "message");
-    loop {
-        let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
-        let next = walk.next(&page)?;
-        all.extend(page.items);
-        match next {
-            Some(next) => after = Some(next),
-            None => return Ok(all),
-        }
-    }
+    let read = |after: Option<_>| async move {
+        history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await
+    };
+    Ok(PageWalk::new("all_messages", "message").collect(read).await?)
 }
 
 /// Returns all chats of the user, most recent activity first.
@@ -121,18 +114,18 @@ async fn all_chats_of(
     user: &UserId,
     history: &dyn HistoryStore,
 ) -> Result<Vec<ChatSummary>, Failure> {
-    let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
-    let mut all = Vec::new();
-    let mut walk = PageWalk::new("list_chats", "chat");
-    loop {
-        let page = history.list_chats(&query).await?;
-        let next = walk.next(&page)?;
-        all.extend(page.items);
-        match next {
-            Some(next) => query.after = Some(next),
-            None => return Ok(all),
-        }
-    }
+    let read = |after| async move {
+        let query = ChatQuery { limit: limits::MAX_PAGE, after, ..ChatQuery::new(user.clone()) };
+        history.list_chats(&query).await
+    };
+    Ok(PageWalk::new("list_chats", "chat").collect(read).await?)
+}
+
+/// Returns all users of a store.
+async fn all_users(maintenance: &dyn Maintenance) -> Result<Vec<UserId>, Error> {
+    let read =
+        |after: Option<_>| async move { maintenance.users(limits::MAX_PAGE, after.as_ref()).await };
+    PageWalk::new("users", "user").collect(read).await
 }
 
 /// Returns the message with this id, or the only message whose id starts or ends with this text.

@@ -14,6 +14,7 @@ use tempfile::NamedTempFile;
 use toml_edit::{DocumentMut, Item, Value};
 
 use crate::error::Failure;
+use crate::near_names::near;
 use crate::output::ColorWhen;
 
 /// The variable that names another file. Empty for none.
@@ -54,8 +55,8 @@ pub(crate) enum ConfigError {
     Syntax(String),
     #[error("there is no folder for the configuration of this user")]
     NoFolder,
-    #[error("there is no setting {0:?}")]
-    UnknownKey(String),
+    #[error("there is no setting {key:?}; {}", meant(.key))]
+    UnknownKey { key: String },
     #[error("prices are written such as input=1.25, output=10")]
     Prices,
 }
@@ -84,8 +85,13 @@ impl Config {
 
     /// Reads the text of a file.
     pub(crate) fn from_text(text: &str) -> Result<Self, ConfigError> {
-        let config: Self = toml_edit::de::from_str(text)
-            .map_err(|error| ConfigError::Syntax(error.to_string().trim_end().to_owned()))?;
+        let config: Self = toml_edit::de::from_str(text).map_err(|error| {
+            let mut told = error.to_string().trim_end().to_owned();
+            if let Some(key) = unknown_key(text) {
+                told = format!("{told}\n{}", meant(&key));
+            }
+            ConfigError::Syntax(told)
+        })?;
         config.models().map_err(|error| ConfigError::Syntax(error.to_string()))?;
         Ok(config)
     }
@@ -103,6 +109,27 @@ impl Config {
     /// in range.
     pub(crate) fn model_table(&self) -> ModelTable {
         self.models().unwrap_or_else(|_| ModelTable::builtin().clone())
+    }
+}
+
+/// Returns the first key of a file that is no setting.
+fn unknown_key(text: &str) -> Option<String> {
+    let document: DocumentMut = text.parse().ok()?;
+    let mut keys = document.iter().map(|(key, _)| key);
+    keys.find(|key| !settings().any(|name| name == *key)).map(str::to_owned)
+}
+
+/// Returns the names of all settings.
+fn settings() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|(name, _)| *name).chain([PRICES])
+}
+
+/// Describes the settings that a key was probably meant to be, or all settings.
+fn meant(key: &str) -> String {
+    let near = near(key, settings());
+    match near.is_empty() {
+        true => format!("there are {}", settings().collect::<Vec<_>>().join(", ")),
+        false => format!("did you mean {}?", near.join(" or ")),
     }
 }
 
@@ -221,7 +248,7 @@ impl ConfigFile {
         }
         match key.strip_prefix(PRICES).and_then(|rest| rest.strip_prefix('.')) {
             Some(model) if !model.is_empty() => Ok(vec![PRICES.to_owned(), model.to_owned()]),
-            _ => Err(self.failed(ConfigError::UnknownKey(key.to_owned()))),
+            _ => Err(self.failed(ConfigError::UnknownKey { key: key.to_owned() })),
         }
     }
 

@@ -126,6 +126,11 @@ impl Progress {
         self.shared.work().steps(noun, total);
     }
 
+    /// Sets the number of steps of a kind that the work reports later.
+    pub(crate) fn expect(&self, noun: &'static str, total: usize) {
+        self.shared.work().expected = Some((noun, total as u64));
+    }
+
     /// Adds completed steps.
     pub(crate) fn advance(&self, steps: usize) {
         self.shared.work().done += steps as u64;

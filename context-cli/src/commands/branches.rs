@@ -94,6 +94,7 @@ pub(super) struct DeletedRecord<'a> {
     status: &'static str,
     #[schemars(with = "serde_json::Value")]
     removed: &'a RemovalReport,
+    not_reached: &'a [&'static str],
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
@@ -196,6 +197,7 @@ async fn delete(
             messages,
             status,
             removed: &report,
+            not_reached: &of_messages(&*store, &report),
         })?;
         return Ok(Outcome::Success);
     }
@@ -215,10 +217,14 @@ pub(super) fn show_references(
 ) -> Result<Outcome, Failure> {
     item(app, removal.status(), name, None)?;
     along(app, report, &["branch", "checkpoint"])?;
-    let not_reached = match report.messages {
+    end(app, removal, &totals([report]), &of_messages(store, report))?;
+    Ok(Outcome::Success)
+}
+
+/// The data that is not reached when messages go with a branch or checkpoint.
+pub(super) fn of_messages(store: &dyn Store, report: &RemovalReport) -> Vec<&'static str> {
+    match report.messages {
         0 => Vec::new(),
         _ => not_reached(store, &["rounds, memories, blobs and streams of the messages"]),
-    };
-    end(app, removal, &totals([report]), &not_reached)?;
-    Ok(Outcome::Success)
+    }
 }

@@ -8,7 +8,7 @@ use context_runtime::{ChatRef, CheckpointName, Error, Store, store::Checkpoint};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::branches::{OF_MESSAGES, show_references};
+use super::branches::{OF_MESSAGES, of_messages, show_references};
 use super::removal_report::{RemovalArgs, confirm, totals};
 use super::workspace::{WorkspaceArgs, left_out, short};
 use super::{existing_chat, find_message};
@@ -66,6 +66,8 @@ pub(super) struct CheckpointRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     removed: Option<&'a RemovalReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_reached: Option<&'a [&'static str]>,
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
@@ -150,6 +152,7 @@ async fn delete(
             status: if removal.dry_run { "would_go" } else { "deleted" },
             snapshot: None,
             removed: Some(&report),
+            not_reached: Some(&of_messages(&*store, &report)),
         })?;
         return Ok(Outcome::Success);
     }
@@ -173,6 +176,7 @@ fn write(
             status,
             snapshot: snapshot.map(|snapshot| snapshot.id.as_str()),
             removed: None,
+            not_reached: None,
         });
     }
     let name = app.out.paint(Style::Bold, clean(name)).to_string();

@@ -7,7 +7,9 @@ use context_runtime::removal::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::removal_report::{RemovalArgs, along, confirm, copies, end, item, not_reached, totals};
+use super::removal_report::{
+    RemovalArgs, along, confirm, copies, end, item, not_reached, shown_search, totals,
+};
 use super::workspace::WorkspaceArgs;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -55,7 +57,7 @@ pub(super) struct DeleteRecord<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_unless(args.removal.dry_run).await?;
-    let options = RemovalOptions::at(app.now()).cancel(app.interrupt());
+    let options = RemovalOptions::at(app.now());
     let dry = options.clone().dry_run(true).find_copies(false);
     for name in &args.chats {
         let chat = app.chat(name);
@@ -73,8 +75,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let mut plans = Vec::new();
     if args.removal.asks() || args.removal.dry_run {
         let chats: Vec<_> = args.chats.iter().map(|name| app.chat(name)).collect();
-        plans = plan_deletion(&*store, &chats, &options).await?;
-        plans.iter_mut().for_each(|plan| leave_out(&args.chats, plan));
+        let (_looking, looks) = shown_search(app, &*store, "looking", &options).await?;
+        plans = plan_deletion(&*store, &chats, &looks).await?;
     }
     if args.removal.asks() {
         confirm(app, &totals(&plans), &copies(&plans))?;
@@ -98,6 +100,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
                 if let Some(chat) = found.filter(|_| args.workspace.is_named()) {
                     args.workspace.discard(&chat).await?;
                 }
+                let (_removing, options) = shown_search(app, &*store, "removing", &options).await?;
                 let mut removed = delete_chat(&*store, &app.chat(name), None, &options).await?;
                 leave_out(&args.chats, &mut removed);
                 removed

@@ -140,15 +140,10 @@ async fn stats_within(
     records: &dyn MemoryRecordStore,
     scope: &MemoryScope,
 ) -> Result<Vec<MemoryStats>, Failure> {
-    let (mut all, mut after) = (Vec::new(), None::<Cursor>);
-    let mut walk = PageWalk::new("memory_stats", "scope");
-    loop {
-        let page = records.memory_stats(&scope.user, limits::MAX_PAGE, after.as_ref()).await?;
-        let next = walk.next(&page)?;
-        all.extend(page.items.into_iter().filter(|stats| scope.covers(&stats.scope)));
-        match next {
-            Some(next) => after = Some(next),
-            None => return Ok(all),
-        }
-    }
+    let read = |after: Option<Cursor>| async move {
+        records.memory_stats(&scope.user, limits::MAX_PAGE, after.as_ref()).await
+    };
+    let mut all = PageWalk::new("memory_stats", "scope").collect(read).await?;
+    all.retain(|stats| scope.covers(&stats.scope));
+    Ok(all)
 }

@@ -5,7 +5,9 @@ use context_runtime::{ChatRef, Error, MessageId, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::removal_report::{RemovalArgs, along, confirm, copies, end, item, not_reached, totals};
+use super::removal_report::{
+    RemovalArgs, along, confirm, copies, end, item, not_reached, shown_search, totals,
+};
 use super::{existing_chat, find_message};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -76,15 +78,20 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         messages.push(named_message(&*store, &chat, text).await?);
     }
     let redaction = if args.delete { Redaction::Message } else { Redaction::Words };
-    let options = RemovalOptions::at(app.now()).cancel(app.interrupt());
+    let options = RemovalOptions::at(app.now());
     if args.removal.asks() {
-        let dry = options.clone().dry_run(true);
+        let (looking, dry) = shown_search(app, &*store, "looking", &options).await?;
+        let dry = dry.dry_run(true);
         let plan = redact_messages(&*store, &chat, &messages, redaction, &dry).await?;
+        drop(looking);
         confirm(app, &format!("the content of {}", totals([&plan])), &copies([&plan]))?;
     }
     app.out.outlive_reader();
+    let phase = if args.removal.dry_run { "looking" } else { "removing" };
+    let (working, options) = shown_search(app, &*store, phase, &options).await?;
     let options = options.dry_run(args.removal.dry_run);
     let report = redact_messages(&*store, &chat, &messages, redaction, &options).await?;
+    drop(working);
     let others = ["local files of trajectories", "snapshots of a workspace"];
     let not_reached = not_reached(&*store, &others);
     if app.out.is_json() {

@@ -6,11 +6,13 @@
 
 use bytesize::ByteSize;
 use context_runtime::Store;
-use context_runtime::removal::RemovalReport;
+use context_runtime::removal::{RemovalOptions, RemovalReport};
 
+use super::all_chats;
 use crate::app::App;
 use crate::error::Failure;
 use crate::output::Style;
+use crate::progress::Progress;
 use crate::text::{clean, count};
 
 /// The options of a removal.
@@ -35,6 +37,35 @@ impl RemovalArgs {
         if self.dry_run { "would_go" } else { "removed" }
     }
 }
+
+/// Starts the progress of a removal or a plan, and returns it with the options that report to it.
+pub(super) fn shown(
+    app: &App,
+    phase: &str,
+    options: &RemovalOptions,
+) -> (Progress, RemovalOptions) {
+    let progress = Progress::new(&app.out, phase);
+    let options = options.clone().cancel(progress.signal(app.interrupt(), 0));
+    (progress, options)
+}
+
+/// Like [`shown`], with the number of chats of the user in which copies are searched for.
+pub(super) async fn shown_search(
+    app: &App,
+    store: &dyn Store,
+    phase: &str,
+    options: &RemovalOptions,
+) -> Result<(Progress, RemovalOptions), Failure> {
+    let (progress, options) = shown(app, phase, options);
+    if progress.is_shown() {
+        let chats = all_chats(app, store.history()).await?.len();
+        progress.expect(SEARCHED, chats);
+    }
+    Ok((progress, options))
+}
+
+/// The steps of a search for copies.
+pub(super) const SEARCHED: &str = "searched chat";
 
 /// Asks before `going`, a text with numbers, is removed. `stays` says what stays, or is empty.
 pub(super) fn confirm(app: &App, going: &str, stays: &str) -> Result<(), Failure> {
@@ -111,11 +142,17 @@ pub(super) fn along(app: &mut App, report: &RemovalReport, named: &[&str]) -> Re
     for going in report.items.iter().filter(|item| !named.contains(&item.kind)) {
         item(app, "would go", &going.to_string(), going.bytes)?;
     }
-    for remaining in &report.remaining {
-        app.out.line(format_args!("still there: {}", clean(&remaining.to_string())))?;
-    }
+    still_there(app, report)?;
     if report.found > 0 {
         app.out.note("another writer changed the store meanwhile; run the command again");
+    }
+    Ok(())
+}
+
+/// Writes what still holds the same words.
+pub(super) fn still_there(app: &mut App, report: &RemovalReport) -> Result<(), Failure> {
+    for remaining in &report.remaining {
+        app.out.line(format_args!("still there: {}", clean(&remaining.to_string())))?;
     }
     Ok(())
 }

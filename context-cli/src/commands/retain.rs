@@ -9,18 +9,19 @@ use context_runtime::{Removal, RemovalReason, Retention};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::removal_report::{RemovalArgs, along, confirm, counted, end, not_reached, totals};
+use super::removal_report::{
+    RemovalArgs, along, confirm, counted, end, not_reached, shown, shown_search, totals,
+};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::progress::Progress;
 use crate::text::{clean, parse_duration, time};
 
 /// Remove old or surplus chats and branches, and old blobs and streams.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
-  context retain --older-than 90d --dry-run  show what would be removed, and why
+  context retain --older-than 90d --dry-run  what would go, why, and what says the same
   context retain --keep 500 --max-bytes 10GB   asks first
   context retain --branches-older-than 30d
   context retain --blobs-older-than 30d --streams-older-than 1d --yes
@@ -30,8 +31,10 @@ last always stays, and so do branches in use: the active branch of a chat that s
 checkpoint, and a branch that is written to in the meantime. Only chats of the user (--user) are
 removed, with the rounds and memories that came from them.
 
-Not reached: copies in what stays (`context delete --dry-run` searches for them), backups, exports,
-logs, and snapshots of a workspace.")]
+With --dry-run, all that stays is searched for the same words, and every place that has them is
+listed. The removal itself does not search: that would read everything for each old chat.
+
+Not reached: copies in what stays, backups, exports, logs, and snapshots of a workspace.")]
 #[command(override_usage = "context retain [OPTIONS] <RULE>...")]
 #[command(group = clap::ArgGroup::new("rule").required(true).multiple(true))]
 pub(crate) struct Args {
@@ -105,9 +108,10 @@ pub(super) struct RetainRecord<'a> {
     reason: RemovalReason,
     /// `would_go`, `removed`, or `kept` because it was written to meanwhile.
     status: &'static str,
-    /// Everything that goes with it.
+    /// Everything that goes with it. In a dry run also what has the same words and stays.
     #[schemars(with = "serde_json::Value")]
     removed: &'a RemovalReport,
+    not_reached: &'a [&'static str],
 }
 
 fn is_none(n: &u64) -> bool {
@@ -124,57 +128,60 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     policy.idle_blobs = args.blobs_older_than.as_ref().map(|given| given.value);
     policy.idle_streams = args.streams_older_than.as_ref().map(|given| given.value);
     let interrupt = app.interrupt();
-    // Copies are not searched for: that would read all data once per chat.
-    let options = RemovalOptions::at(app.now()).find_copies(false).cancel(interrupt.clone());
-    let looking = Progress::new(&app.out, "looking");
+    let options = RemovalOptions::at(app.now()).find_copies(args.removal.dry_run);
+    let (looking, looks) = shown_search(app, &*store, "looking", &options).await?;
     let removals = policy.plan(&*store, &app.user, app.now(), &interrupt).await?;
     let mut plans = Vec::new();
-    if args.removal.asks() {
-        let dry = options.clone().dry_run(true);
-        for removal in &removals {
-            interrupt.check("retain")?;
-            plans.push(removal.run_with(&*store, &dry).await?);
-        }
+    if args.removal.asks() || args.removal.dry_run {
+        looking.steps("removal", removals.len());
+        plans = Removal::plan_all(&removals, &*store, &looks).await?;
     }
     drop(looking);
-    if !plans.is_empty() {
+    if args.removal.asks() && !plans.is_empty() {
         confirm(app, &totals(&plans), "")?;
     }
-    if !args.removal.dry_run {
-        app.out.outlive_reader();
-    }
-    let options = options.dry_run(args.removal.dry_run);
+    let searched = args.removal.dry_run;
+    let others = if searched { &["snapshots of a workspace"][..] } else { &UNSEARCHED };
+    let others = if removals.is_empty() { Vec::new() } else { not_reached(&*store, others) };
     let mut reports = Vec::with_capacity(removals.len());
-    let working = Progress::new(&app.out, "removing");
-    working.steps("removal", removals.len());
-    for removal in &removals {
-        interrupt.check("retain")?;
-        let report = removal.run_with(&*store, &options).await?;
-        working.advance(1);
-        let status = match report.removed().next() {
-            Some(_) => args.removal.status(),
-            None => "kept",
-        };
-        write(app, &args, removal, &report, status)?;
-        reports.push(report);
+    if args.removal.dry_run {
+        for (removal, report) in removals.iter().zip(plans) {
+            write(app, &args, removal, &report, &others)?;
+            reports.push(report);
+        }
+    } else {
+        app.out.outlive_reader();
+        let (working, options) = shown(app, "removing", &options);
+        working.steps("removal", removals.len());
+        for removal in &removals {
+            interrupt.check("retain")?;
+            let report = removal.run_with(&*store, &options).await?;
+            working.advance(1);
+            write(app, &args, removal, &report, &others)?;
+            reports.push(report);
+        }
     }
-    drop(working);
     if !app.out.is_json() {
-        let others = ["copies in what stays", "snapshots of a workspace"];
-        let not_reached =
-            if reports.is_empty() { Vec::new() } else { not_reached(&*store, &others) };
-        end(app, &args.removal, &totals(&reports), &not_reached)?;
+        end(app, &args.removal, &totals(&reports), &others)?;
     }
     Ok(Outcome::Success)
 }
+
+/// The data that a removal without a search does not reach, besides that of the host.
+const UNSEARCHED: [&str; 2] =
+    ["copies in what stays, which --dry-run lists", "snapshots of a workspace"];
 
 fn write(
     app: &mut App,
     args: &Args,
     removal: &Removal,
     report: &RemovalReport,
-    status: &'static str,
+    not_reached: &[&'static str],
 ) -> Result<(), Failure> {
+    let status = match report.removed().next() {
+        Some(_) => args.removal.status(),
+        None => "kept",
+    };
     let chat = removal.chat.chat.as_str();
     let branch = removal.branch.as_ref().map(AsRef::as_ref);
     if app.out.is_json() {
@@ -188,6 +195,7 @@ fn write(
             reason: removal.reason,
             status,
             removed: report,
+            not_reached,
         });
     }
     let what = match branch {
@@ -210,6 +218,8 @@ fn write(
     let named: &[&str] = match removal {
         Removal { branch: None, blobs: 0, streams: 0, .. } => &["chat"],
         Removal { branch: Some(_), .. } => &["branch"],
+        // A plan names each.
+        _ if args.removal.dry_run => &[],
         _ => &["blob", "stream"],
     };
     along(app, report, named)

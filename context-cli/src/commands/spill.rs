@@ -21,6 +21,7 @@ use super::{all_chats, existing_chat};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
+use crate::progress::Progress;
 use crate::table::{Column, Table};
 use crate::text::{clean, count, grouped, parse_duration, time};
 
@@ -160,6 +161,18 @@ pub(super) struct SpillPruneRecord {
     pruned: BlobsPruned,
     /// `would_go` or `removed`.
     status: &'static str,
+    /// In a dry run, the blobs of each chat that would go.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    items: Vec<SpillItem>,
+    not_reached: Vec<&'static str>,
+}
+
+/// A blob of a chat that would go.
+#[derive(Serialize, JsonSchema)]
+struct SpillItem {
+    chat: String,
+    blob: String,
+    bytes: u64,
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
@@ -189,17 +202,9 @@ fn blobs(store: &dyn Store) -> Result<&dyn BlobStore, Failure> {
 }
 
 async fn all_blobs(blobs: &dyn BlobStore, chat: &ChatRef) -> Result<Vec<Blob>, Failure> {
-    let (mut all, mut after) = (Vec::new(), None);
-    let mut walk = PageWalk::new("blobs", "blob");
-    loop {
-        let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
-        let next = walk.next(&page)?;
-        all.extend(page.items);
-        match next {
-            Some(next) => after = Some(next),
-            None => return Ok(all),
-        }
-    }
+    let read =
+        |after: Option<_>| async move { blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await };
+    Ok(PageWalk::new("blobs", "blob").collect(read).await?)
 }
 
 /// Returns the blob with this hash, or the only blob whose hash starts with this text.
@@ -340,23 +345,34 @@ async fn prune(
     if let Some(chat) = chat {
         existing_chat(store.history(), &app.chat(chat)).await?;
     }
-    if removal.asks() {
-        let going = plan(app, store, &prune, false).await?;
-        if going.references > 0 {
-            confirm(app, &totals(&going), ", nor what messages quote")?;
-        }
+    let mut going = Vec::new();
+    if removal.asks() || removal.dry_run {
+        going = plan(app, store, &prune).await?;
+    }
+    if removal.asks() && !going.is_empty() {
+        confirm(app, &totals(&sum(&going)), ", nor what messages quote")?;
     }
     let pruned = match removal.dry_run {
-        true => plan(app, store, &prune, true).await?,
+        true => sum(&going),
         false => blobs.prune_blobs(&prune).await?,
     };
+    let not_reached = match pruned.references {
+        0 => Vec::new(),
+        _ => not_reached(store, &["what messages and memories quote"]),
+    };
+    going.retain(|_| removal.dry_run);
     if app.out.is_json() {
-        app.out.record(&SpillPruneRecord { v: 1, pruned, status: removal.status() })?;
-    } else {
-        let not_reached = match pruned.references {
-            0 => Vec::new(),
-            _ => not_reached(store, &["what messages and memories quote"]),
+        let item = |(chat, blob): &(ChatRef, Blob)| {
+            let (chat, blob, bytes) = (chat.chat.to_string(), blob.id.to_string(), blob.bytes);
+            SpillItem { chat, blob, bytes }
         };
+        let (items, status) = (going.iter().map(item).collect(), removal.status());
+        app.out.record(&SpillPruneRecord { v: 1, pruned, status, items, not_reached })?;
+    } else {
+        for (chat, blob) in &going {
+            let line = format!("would go  {}  {}", described(app, blob), clean(chat.chat.as_str()));
+            app.out.line(line)?;
+        }
         end(app, removal, &totals(&pruned), &not_reached)?;
     }
     Ok(Outcome::Success)
@@ -368,40 +384,46 @@ fn totals(pruned: &BlobsPruned) -> String {
     format!("{references}, {blobs}, {}", ByteSize(pruned.bytes))
 }
 
-/// Returns what a prune would remove now, and shows each reference if that is wanted.
+/// Returns the blobs that a prune would remove from chats now.
 async fn plan(
-    app: &mut App,
+    app: &App,
     store: &dyn Store,
     prune: &BlobPrune,
-    shows: bool,
-) -> Result<BlobsPruned, Failure> {
+) -> Result<Vec<(ChatRef, Blob)>, Failure> {
+    let progress = Progress::new(&app.out, "looking");
+    let interrupt = app.interrupt();
     let chats = match &prune.chat {
         Some(chat) => vec![app.chat(chat.as_str())],
         None => {
             all_chats(app, store.history()).await?.into_iter().map(|chat| chat.chat.chat).collect()
         }
     };
+    progress.steps("chat", chats.len());
+    let mut going = Vec::new();
+    for chat in chats {
+        interrupt.check("prune")?;
+        let all = all_blobs(blobs(store)?, &chat).await?;
+        let old = all.into_iter().filter(|blob| blob.used_at <= prune.unused_since);
+        going.extend(old.map(|blob| (chat.clone(), blob)));
+        progress.advance(1);
+    }
+    Ok(going)
+}
+
+/// Counts the references, and the blobs of which no reference stays.
+fn sum(going: &[(ChatRef, Blob)]) -> BlobsPruned {
     let mut pruned = BlobsPruned::default();
-    // The number of references per blob that would be removed.
-    let mut going: HashMap<BlobId, u64> = HashMap::new();
-    for chat in &chats {
-        let all = all_blobs(blobs(store)?, chat).await?;
-        for blob in all.iter().filter(|blob| blob.used_at <= prune.unused_since) {
-            pruned.references += 1;
-            let gone = going.entry(blob.id).or_default();
-            *gone += 1;
-            if *gone == blob.references {
-                pruned.blobs += 1;
-                pruned.bytes += blob.bytes;
-            }
-            if shows && !app.out.is_json() {
-                let line =
-                    format!("would go  {}  {}", described(app, blob), clean(chat.chat.as_str()));
-                app.out.line(line)?;
-            }
+    let mut gone: HashMap<BlobId, u64> = HashMap::new();
+    for (_, blob) in going {
+        pruned.references += 1;
+        let gone = gone.entry(blob.id).or_default();
+        *gone += 1;
+        if *gone == blob.references {
+            pruned.blobs += 1;
+            pruned.bytes += blob.bytes;
         }
     }
-    Ok(pruned)
+    pruned
 }
 
 #[cfg(test)]

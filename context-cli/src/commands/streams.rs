@@ -18,6 +18,7 @@ use super::{all_chats, existing_chat};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
+use crate::progress::Progress;
 use crate::table::{Cell, Column, Table};
 use crate::text::{clean, count, grouped, one_line, parse_duration, time};
 
@@ -133,6 +134,18 @@ pub(super) struct StreamPruneRecord {
     pruned: StreamsPruned,
     /// `would_go` or `removed`.
     status: &'static str,
+    /// In a dry run, the streams that would go.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    items: Vec<StreamItem>,
+    not_reached: Vec<&'static str>,
+}
+
+/// A stream that would go.
+#[derive(Serialize, JsonSchema)]
+struct StreamItem {
+    chat: String,
+    stream: String,
+    bytes: u64,
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
@@ -178,17 +191,10 @@ async fn all_streams(
     streams: &dyn StreamStore,
     chat: &ChatRef,
 ) -> Result<Vec<StoredStream>, Failure> {
-    let (mut all, mut after) = (Vec::new(), None);
-    let mut walk = PageWalk::new("streams", "stream");
-    loop {
-        let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
-        let next = walk.next(&page)?;
-        all.extend(page.items);
-        match next {
-            Some(next) => after = Some(next),
-            None => return Ok(all),
-        }
-    }
+    let read = |after: Option<_>| async move {
+        streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await
+    };
+    Ok(PageWalk::new("streams", "stream").collect(read).await?)
 }
 
 async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Outcome, Failure> {
@@ -331,23 +337,36 @@ async fn drop_streams(
     prune: &StreamPrune,
     removal: &RemovalArgs,
 ) -> Result<Outcome, Failure> {
-    if removal.asks() {
-        let going = plan(app, store, prune, false).await?;
-        if going.streams > 0 {
-            confirm(app, &totals(&going), ", nor answers that were stored as messages")?;
-        }
+    let mut going = Vec::new();
+    if removal.asks() || removal.dry_run {
+        going = plan(app, store, prune).await?;
+    }
+    if removal.asks() && !going.is_empty() {
+        confirm(app, &totals(&sum(&going)), ", nor answers that were stored as messages")?;
     }
     let pruned = match removal.dry_run {
-        true => plan(app, store, prune, true).await?,
+        true => sum(&going),
         false => streams(store)?.prune_streams(prune).await?,
     };
+    let not_reached = match pruned.streams {
+        0 => Vec::new(),
+        _ => not_reached(store, &["answers that were stored as messages"]),
+    };
+    going.retain(|_| removal.dry_run);
     if app.out.is_json() {
-        app.out.record(&StreamPruneRecord { v: 1, pruned, status: removal.status() })?;
-    } else {
-        let not_reached = match pruned.streams {
-            0 => Vec::new(),
-            _ => not_reached(store, &["answers that were stored as messages"]),
+        let item = |(chat, stream): &(ChatRef, StoredStream)| StreamItem {
+            chat: chat.chat.to_string(),
+            stream: stream.id.to_string(),
+            bytes: stream.bytes,
         };
+        let (items, status) = (going.iter().map(item).collect(), removal.status());
+        app.out.record(&StreamPruneRecord { v: 1, pruned, status, items, not_reached })?;
+    } else {
+        for (chat, stream) in &going {
+            let line =
+                format!("would go  {}  {}", described(app, stream), clean(chat.chat.as_str()));
+            app.out.line(line)?;
+        }
         end(app, removal, &totals(&pruned), &not_reached)?;
     }
     Ok(Outcome::Success)
@@ -359,31 +378,34 @@ fn totals(pruned: &StreamsPruned) -> String {
     format!("{streams}, {chunks}, {}", ByteSize(pruned.bytes))
 }
 
-/// Returns what a prune would remove now, and shows each stream if that is wanted.
+/// Returns the streams that a prune would remove now.
 async fn plan(
-    app: &mut App,
+    app: &App,
     store: &dyn Store,
     prune: &StreamPrune,
-    shows: bool,
-) -> Result<StreamsPruned, Failure> {
+) -> Result<Vec<(ChatRef, StoredStream)>, Failure> {
+    let progress = Progress::new(&app.out, "looking");
+    let interrupt = app.interrupt();
     let chats = match &prune.chat {
         Some(chat) => vec![app.chat(chat.as_str())],
         None => {
             all_chats(app, store.history()).await?.into_iter().map(|chat| chat.chat.chat).collect()
         }
     };
-    let mut pruned = StreamsPruned::default();
-    for chat in &chats {
-        for stream in
-            all_streams(streams(store)?, chat).await?.iter().filter(|stream| prune.takes(stream))
-        {
-            pruned.count(stream);
-            if shows && !app.out.is_json() {
-                let line =
-                    format!("would go  {}  {}", described(app, stream), clean(chat.chat.as_str()));
-                app.out.line(line)?;
-            }
-        }
+    progress.steps("chat", chats.len());
+    let mut going = Vec::new();
+    for chat in chats {
+        interrupt.check("prune")?;
+        let all = all_streams(streams(store)?, &chat).await?;
+        let old = all.into_iter().filter(|stream| prune.takes(stream));
+        going.extend(old.map(|stream| (chat.clone(), stream)));
+        progress.advance(1);
     }
-    Ok(pruned)
+    Ok(going)
+}
+
+fn sum(going: &[(ChatRef, StoredStream)]) -> StreamsPruned {
+    let mut pruned = StreamsPruned::default();
+    going.iter().for_each(|(_, stream)| pruned.count(stream));
+    pruned
 }

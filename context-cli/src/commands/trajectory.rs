@@ -104,17 +104,11 @@ async fn all_rounds(
     if let Some(session) = session {
         query = query.session(session);
     }
-    let mut all = Vec::new();
-    let mut walk = PageWalk::new("rounds", "round");
-    loop {
-        let page = rounds.rounds(&query).await?;
-        let next = walk.next(&page)?;
-        all.extend(page.items);
-        match next {
-            Some(next) => query.after = Some(next),
-            None => break,
-        }
-    }
+    let read = |after: Option<_>| {
+        let query = query.clone().after(after);
+        async move { rounds.rounds(&query).await }
+    };
+    let mut all = PageWalk::new("rounds", "round").collect(read).await?;
     all.sort_by(|one, other| one.round.cmp(&other.round));
     Ok(all)
 }

@@ -1,11 +1,11 @@
 //! `verify`: checks every invariant of the store, for all users.
 
-use context_runtime::store::{CheckReport, Finding, Maintenance, PageWalk};
-use context_runtime::{Store, limits};
+use context_runtime::Store;
+use context_runtime::store::{CheckReport, Finding, Maintenance};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::all_chats_of;
+use super::{all_chats_of, all_users};
 use crate::app::{App, Outcome, maintenance};
 use crate::error::Failure;
 use crate::output::Style;
@@ -80,17 +80,10 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> 
 /// Returns the number of messages in a store, for the remaining time. `None` if the store does not
 /// list its users. A listing that fails is left to the check.
 async fn messages(store: &dyn Store, checker: &dyn Maintenance) -> Option<usize> {
-    let (mut total, mut after) = (0, None);
-    let mut walk = PageWalk::new("users", "user");
-    loop {
-        let users = checker.users(limits::MAX_PAGE, after.as_ref()).await.ok()?;
-        for user in &users.items {
-            let chats = all_chats_of(user, store.history()).await.ok()?;
-            total += chats.iter().map(|chat| chat.messages).sum::<u64>();
-        }
-        after = walk.next(&users).ok()?;
-        if after.is_none() {
-            return usize::try_from(total).ok();
-        }
+    let mut total = 0;
+    for user in all_users(checker).await.ok()? {
+        let chats = all_chats_of(&user, store.history()).await.ok()?;
+        total += chats.iter().map(|chat| chat.messages).sum::<u64>();
     }
+    usize::try_from(total).ok()
 }

@@ -23,6 +23,8 @@ pub(super) struct Work {
     noun: Option<&'static str>,
     pub(super) done: u64,
     total: Option<u64>,
+    /// The number of steps of a kind that is reported later.
+    pub(super) expected: Option<(&'static str, u64)>,
     /// The items that consist of steps: a noun, the completed ones, and all.
     pub(super) items: Option<(&'static str, u64, u64)>,
     /// The completed part, if the steps do not tell it.
@@ -31,10 +33,22 @@ pub(super) struct Work {
 
 impl Work {
     pub(super) fn new(phase: String, now: Instant) -> Self {
-        let (noun, total, items, part) = (None, None, None, None);
+        let (noun, total, expected, items, part) = (None, None, None, None, None);
         let (has_ended, was_shown, done) = (false, false, 0);
         let phase = shortened(phase);
-        Self { begun: now, has_ended, was_shown, phase, since: now, noun, done, total, items, part }
+        Self {
+            begun: now,
+            has_ended,
+            was_shown,
+            phase,
+            since: now,
+            noun,
+            done,
+            total,
+            expected,
+            items,
+            part,
+        }
     }
 
     /// Begins a phase.
@@ -50,7 +64,8 @@ impl Work {
     /// Sets the completed steps. Other steps than before are a phase of their own.
     pub(super) fn reported(&mut self, noun: &'static str, done: u64, now: Instant) {
         if self.noun != Some(noun) {
-            (self.noun, self.total, self.since) = (Some(noun), None, now);
+            let total = self.expected.filter(|(expected, _)| *expected == noun);
+            (self.noun, self.total, self.since) = (Some(noun), total.map(|(_, n)| n), now);
         }
         self.done = done;
     }

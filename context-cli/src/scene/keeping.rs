@@ -72,7 +72,11 @@ fn retention_has_records() {
         let mut records = scene.records(line);
         let counts = |key: &str| records[0]["removed"][key].clone();
         assert_eq!((counts("chats"), counts("messages")), (json!(1), json!(2)), "{line}");
-        without(&mut records, &["removed"]);
+        let searched = line.contains("--dry-run");
+        let of_status = records.iter().all(|it| it["removed"]["searched"] == json!(searched));
+        assert!(of_status, "{line}");
+        assert!(records[0]["not_reached"].as_array().is_some_and(|others| others.len() > 2));
+        without(&mut records, &["removed", "not_reached"]);
         records
     };
     assert_eq!(ran("retain --keep 2 --dry-run"), [record("would_go")]);
@@ -112,7 +116,10 @@ fn old_blobs_and_streams_go_and_their_chats_stay() {
     let line = "retain --blobs-older-than 12h --streams-older-than 12h";
     for (option, status) in [("--dry-run", "would_go"), ("--yes", "removed")] {
         let mut records = scene.records(&format!("{line} {option}"));
-        without(&mut records, &["removed"]);
+        let named = |record: &Value| record["removed"]["items"].as_array().map(Vec::len);
+        let number = Some(usize::from(status == "would_go"));
+        assert_eq!([named(&records[0]), named(&records[1])], [number, number]);
+        without(&mut records, &["removed", "not_reached"]);
         assert_eq!(records, [record("blobs", status), record("streams", status)]);
     }
     assert_eq!(
@@ -143,7 +150,12 @@ fn an_erased_user_is_proved_gone() {
     scene.blob("again", "spilled", 0);
     for (option, status) in [("--dry-run", "would_go"), ("--yes", "removed")] {
         let mut records = scene.records(&format!("erase local {option}"));
-        without(&mut records, &["not_reached"]);
+        let kinds = records[0]["items"].as_array().into_iter().flatten().map(|it| &it["kind"]);
+        let kinds: Vec<_> = kinds.filter_map(Value::as_str).collect();
+        let expected = if option == "--yes" { vec![] } else { vec!["chat", "blob", "stream"] };
+        assert_eq!(kinds, expected);
+        assert_eq!(records[0].get("copies").is_some(), option == "--dry-run");
+        without(&mut records, &["not_reached", "items", "copies"]);
         let proof = json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "blobs": 1,
             "streams": 1, "rounds": 0, "memories": 0, "remaining": 0, "status": status});
         assert_eq!(records, [proof]);

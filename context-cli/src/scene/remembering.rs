@@ -234,7 +234,8 @@ fn what_is_forgotten_is_proved_gone() {
     scene.says("memory add", "Once more.");
     let proof = |would_go: Value, removed: u64, status: &str| {
         json!({"v": 1, "scope": {"user": "local"}, "would_go": would_go, "removed": removed,
-            "remaining": 0, "status": status})
+            "remaining": 0, "status": status, "not_reached": ["the chats they came from",
+            "backups and exports", "logs", "what running programs and model providers keep"]})
     };
     let mut planned = scene.records("memory forget --all --dry-run").remove(0);
     let memories = planned.as_object_mut().and_then(|record| record.remove("memories"));

@@ -124,10 +124,15 @@ fn blobs_have_records() {
     let binary = BlobId::of(&[0, 159, 146, 150]);
     let read = &scene.records(&format!("spill read support {binary}"))[0];
     assert_eq!((&read["text"], &read["base64"]), (&json!(null), &json!("AJ+Slg==")));
-    let pruned =
-        |status| json!({"v": 1, "references": 3, "blobs": 2, "bytes": 20_004, "status": status});
-    assert_eq!(scene.records("spill prune --older-than 36d --dry-run"), [pruned("would_go")]);
-    assert_eq!(scene.records("spill prune --older-than 36d --yes"), [pruned("removed")]);
+    for (option, status) in [("--dry-run", "would_go"), ("--yes", "removed")] {
+        let record = scene.records(&format!("spill prune --older-than 36d {option}")).remove(0);
+        let counts = ["references", "blobs", "bytes", "status"].map(|field| record[field].clone());
+        assert_eq!(counts, [json!(3), json!(2), json!(20_004), json!(status)]);
+        let items = record["items"].as_array();
+        assert_eq!(items.map(Vec::len), (option == "--dry-run").then_some(3));
+        assert!(items.is_none_or(|items| items[0]["bytes"].as_u64() > Some(0)));
+        assert_eq!(record["not_reached"][0], "what messages and memories quote");
+    }
     assert_eq!(scene.records("verify")[0]["blobs"], 1);
     // Listing does not count as use.
     assert_eq!(scene.records("spill list later")[0]["used_at"], "2026-02-10T00:00:00Z");

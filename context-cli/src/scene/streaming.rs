@@ -124,7 +124,19 @@ fn streams_have_records() {
     );
     let binary = &scene.records("streams show support answer-3")[0];
     assert_eq!((&binary["text"], &binary["base64"]), (&json!(null), &json!("AJ8=")));
-    let pruned = |status| json!({"v": 1, "streams": 1, "chunks": 3, "bytes": 17, "status": status});
-    assert_eq!(scene.records("streams prune --older-than 20d --dry-run"), [pruned("would_go")]);
+    let stays = [
+        "answers that were stored as messages",
+        "backups and exports",
+        "logs",
+        "what running programs and model providers keep",
+    ];
+    let pruned = |status| {
+        json!({"v": 1, "streams": 1, "chunks": 3, "bytes": 17, "status": status,
+        "not_reached": stays})
+    };
+    let mut planned = scene.records("streams prune --older-than 20d --dry-run").remove(0);
+    let items = planned.as_object_mut().and_then(|record| record.remove("items"));
+    assert_eq!(items, Some(json!([{"chat": "support", "stream": "answer-1", "bytes": 17}])));
+    assert_eq!(planned, pruned("would_go"));
     assert_eq!(scene.records("streams prune --older-than 20d --yes"), [pruned("removed")]);
 }

@@ -108,7 +108,8 @@ fn every_command_has_a_record() {
         &bench,
         "checkpoint a start --delete",
         json!({"v": 1, "checkpoint": "start", "message": null,
-        "created_at": null, "status": "deleted", "removed": removed(&["checkpoints"], 0)}),
+        "created_at": null, "status": "deleted", "removed": removed(&["checkpoints"], 0),
+        "not_reached": []}),
     );
     check(
         &bench,
@@ -117,6 +118,7 @@ fn every_command_has_a_record() {
     );
     let mut report = removed(&["chats", "messages"], 186);
     (report["branches"], report["revisions"]) = (json!(3), json!(2));
+    report["searched"] = json!(true);
     check(
         &bench,
         "delete a --yes",
@@ -139,7 +141,7 @@ const NOT_REACHED: [&str; 6] = [
 fn removed(one_of: &[&str], bytes: u64) -> Value {
     let mut report = json!({"chats": 0, "branches": 0, "checkpoints": 0, "messages": 0,
         "revisions": 0, "bytes": bytes, "boundaries": 0, "titles": 0, "rounds": 0, "nodes": 0,
-        "memories": 0, "fragments": 0, "blobs": 0, "streams": 0, "found": 0, "remaining": [],
+        "memories": 0, "fragments": 0, "blobs": 0, "streams": 0, "found": 0, "searched": false, "remaining": [],
         "items": []});
     for kind in one_of {
         report[*kind] = json!(1);

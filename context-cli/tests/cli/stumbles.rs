@@ -254,6 +254,7 @@ fn a_wrong_configuration_is_named_with_its_line() {
         error.contains("config.toml") && error.contains("line 2") && error.contains("stor"),
         "{error}"
     );
+    assert!(error.contains("did you mean store?"), "{error}");
     // What helps with it works.
     assert_eq!(run("config path").0, Some(0));
     fs::write(&file, "# mine\nstore = \"context.db\" # the usual one\n").expect("written");
@@ -261,6 +262,10 @@ fn a_wrong_configuration_is_named_with_its_line() {
     assert_eq!(run("config set model of-a-friend").0, Some(0));
     assert_eq!(run("config set prices.of-a-friend input=1,output=2").0, Some(0));
     assert_ne!(run("config set color blue").0, Some(0));
+    let (status, _, error) = run("config get colour");
+    assert!(status == Some(1) && error.contains("did you mean color?"), "{error}");
+    let (_, _, error) = run("config set theme dark");
+    assert!(error.contains("there are store, user, model, color, pager, prices"), "{error}");
     let (_, tokens, error) = run("tokens notes");
     assert!(tokens.contains("of-a-friend") && tokens.contains("USD"), "{tokens}{error}");
     let text = fs::read_to_string(&file).expect("there");

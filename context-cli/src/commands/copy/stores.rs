@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use context_runtime::transfer::{self, ChatDigest, LeftBehind, MigrateChat, Migrated, WrittenChat};
 use context_runtime::{
-    CancelSignal, ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, limits,
-    store::{OpenMode, PageWalk},
+    CancelSignal, ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, store::OpenMode,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -72,7 +71,7 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Outcome, Failure> 
     let interrupt = app.interrupt();
     let progress = Progress::new(&app.out, "listing chats");
     let users = match args.all_users {
-        true => all_users(&*from).await?,
+        true => users_of(&*from).await?,
         false => app.users().collect(),
     };
     let pending = pending(args, &users, &*from).await?;
@@ -108,21 +107,12 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Outcome, Failure> 
 }
 
 /// Returns all users that have chats.
-async fn all_users(from: &dyn Store) -> Result<Vec<UserId>, Failure> {
+async fn users_of(from: &dyn Store) -> Result<Vec<UserId>, Failure> {
     let named = |error: Error| error.with("store", from.info().name);
     let missing =
         || named(Error::new(ErrorKind::Unsupported, "users", "this store does not list its users"));
     let maintenance = from.maintenance().ok_or_else(missing)?;
-    let (mut all, mut after) = (Vec::new(), None);
-    let mut walk = PageWalk::new("users", "user");
-    loop {
-        let page = maintenance.users(limits::MAX_PAGE, after.as_ref()).await.map_err(named)?;
-        after = walk.next(&page).map_err(named)?;
-        all.extend(page.items);
-        if after.is_none() {
-            return Ok(all);
-        }
-    }
+    Ok(super::super::all_users(maintenance).await.map_err(named)?)
 }
 
 /// Returns the chats to copy, most recent activity first.
@@ -368,15 +358,15 @@ mod tests {
     #[tokio::test]
     async fn users_are_listed_page_by_page_or_it_is_said_that_they_are_not() {
         let store = context_runtime::open("mem:").await.expect("a store in memory");
-        for n in 0..=limits::MAX_PAGE {
+        for n in 0..=context_runtime::limits::MAX_PAGE {
             let chat = ChatRef::new(format!("user-{n:06}"), "c");
             let made = store.history().create_chat(NewChat::new(chat, Timestamp::default())).await;
             assert!(made.is_ok(), "{made:?}");
         }
-        let users = all_users(&*store).await.expect("a store in memory lists its users");
-        assert_eq!(users.len(), limits::MAX_PAGE + 1);
+        let users = users_of(&*store).await.expect("a store in memory lists its users");
+        assert_eq!(users.len(), context_runtime::limits::MAX_PAGE + 1);
         assert!(users.is_sorted());
-        let failure = all_users(&Bare(store)).await.expect_err("nobody lists them");
+        let failure = users_of(&Bare(store)).await.expect_err("nobody lists them");
         insta::assert_snapshot!(failure_text(&failure), @"
         error: this store does not list its users
           store inmem

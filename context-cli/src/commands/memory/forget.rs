@@ -69,6 +69,7 @@ pub(in crate::commands) struct MemoryForgetRecord<'a> {
     memories: Vec<&'a MemoryId>,
     /// `would_go` or `removed`.
     status: &'static str,
+    not_reached: &'a [&'static str],
 }
 
 pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
@@ -108,6 +109,11 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
         (removed, remaining) = (forgotten.removed, forgotten.remaining);
     }
     let status = args.removal.status();
+    let number = would_go.unwrap_or(removed);
+    let not_reached = match number {
+        0 => Vec::new(),
+        _ => not_reached(&*store, &["the chats they came from"]),
+    };
     if app.out.is_json() {
         let memories = match would_go {
             Some(_) => going.iter().map(|record| &record.id).collect(),
@@ -122,9 +128,9 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
             remaining,
             memories,
             status,
+            not_reached: &not_reached,
         })?;
     } else {
-        let number = would_go.unwrap_or(removed);
         if would_go.is_some() {
             list(app, &going)?;
         }
@@ -133,10 +139,6 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
             let style = if remaining == 0 { Style::Green } else { Style::Red };
             gone = format!("{gone}; still there: {}", app.out.paint(style, remaining));
         }
-        let not_reached = match number {
-            0 => Vec::new(),
-            _ => not_reached(&*store, &["the chats they came from"]),
-        };
         end(app, &args.removal, &gone, &not_reached)?;
         if remaining > 0 {
             app.out.note("another writer changed the memories meanwhile; run the command again");

@@ -65,7 +65,11 @@ pub(in crate::commands) struct TrajectoryPruneRecord<'a> {
     /// `would_go`, `removed`, `kept` if a round that stays was last written to no later, or
     /// `in_use` if the round was written to after it was listed.
     status: &'static str,
+    not_reached: &'a [&'static str],
 }
+
+/// The data that stays when rounds go, besides that of the host.
+const STAYS: [&str; 3] = ["chats", "memories", "local files of trajectories"];
 
 /// A round to remove.
 struct RoundRemoval<'a> {
@@ -98,7 +102,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     if !app.out.is_json() {
         let not_reached = match gone {
             (0, 0) => Vec::new(),
-            _ => not_reached(&*store, &["chats", "memories", "local files of trajectories"]),
+            _ => not_reached(&*store, &STAYS),
         };
         end(app, &args.removal, &totals(gone), &not_reached)?;
     }
@@ -123,6 +127,7 @@ async fn walk(
         agents.entry(&head.round.agent).or_default().push(head);
     }
     let interrupt = app.interrupt();
+    let others = not_reached(&**store, &STAYS);
     let (mut rounds, mut nodes) = (0, 0);
     for (agent, heads) in agents {
         interrupt.check("prune")?;
@@ -152,13 +157,14 @@ async fn walk(
                 gone.push(head.round.round);
                 rounds += 1;
             }
-            write(app, work, head, head.nodes as usize, reason, status)?;
+            write(app, work, head, head.nodes as usize, reason, status, &others)?;
         }
         if args.dead_branches {
             for head in heads.iter().filter(|head| !gone.contains(&head.round.round)) {
                 let dead = prune_dead(app, store, &head.round, work != Work::Remove).await?;
                 if dead > 0 {
-                    write(app, work, head, dead, "dead_branch", args.removal.status())?;
+                    let status = args.removal.status();
+                    write(app, work, head, dead, "dead_branch", status, &others)?;
                     nodes += dead;
                 }
             }
@@ -236,6 +242,7 @@ fn write(
     nodes: usize,
     reason: &'static str,
     status: &'static str,
+    not_reached: &[&'static str],
 ) -> Result<(), Failure> {
     if work == Work::Count {
         return Ok(());
@@ -251,6 +258,7 @@ fn write(
             updated_at: time(head.updated_at),
             reason,
             status,
+            not_reached,
         });
     }
     let what = match reason {
