@@ -2,6 +2,8 @@
 //! erasing leaves nothing, a backup is a usable store.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use context_core::base::CancelSource;
@@ -24,6 +26,7 @@ cases!("maintenance":
     erasing_takes_all_of_a_user_and_of_nobody_else if Maintenance,
     erasing_is_for_good if Maintenance,
     erasing_nobody if Maintenance,
+    erasing_says_how_far_it_is if Maintenance,
     vacuum_loses_nothing if Maintenance,
     a_backup_is_a_store if Maintenance,
 );
@@ -271,6 +274,28 @@ async fn erasing_nobody(case: &CaseContext) -> Check {
     let result = maintenance.erase_user(&"ada".into(), &source.signal()).await;
     refused("erasing that was cancelled before it began", result, ErrorKind::Cancelled)?;
     same("the chat after all that", &VisibleChat::of(&fixture).await?, &before)
+}
+
+async fn erasing_says_how_far_it_is(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    busy(&fixture).await?;
+    let second = fixture.other("ada", "second");
+    second.create().await?;
+    busy(&second).await?;
+    let reached = Arc::new(AtomicU64::new(0));
+    let listener = Arc::clone(&reached);
+    let signal = CancelSignal::never().reporting(move |steps, done| {
+        if steps == "message" {
+            listener.store(done, Ordering::Relaxed);
+        }
+    });
+    let maintenance = fixture.store.maintenance().ok_or_else(absent)?;
+    let erased = maintenance.erase_user(&"ada".into(), &signal).await?;
+    same(
+        "the last number of messages it reported",
+        &reached.load(Ordering::Relaxed),
+        &erased.messages,
+    )
 }
 
 /// Returns the value, or skips the case if the store does not support the call.

@@ -100,6 +100,7 @@ pub(crate) enum Fault {
     /// Reports the room that is left as its size.
     FactsAreOfTheRoomLeft,
     FactsCreateAChat,
+    ErasesInSilence,
     /// Reports success to every caller that claims a stream.
     HasTwoWriters,
     TakesChunksBehindGaps,

@@ -105,6 +105,7 @@ caught! {
     FactsNeedMessages => "maintenance::facts_are_plausible_and_asking_changes_nothing";
     FactsAreOfTheRoomLeft => "maintenance::facts_are_plausible_and_asking_changes_nothing";
     FactsCreateAChat => "maintenance::facts_are_plausible_and_asking_changes_nothing";
+    ErasesInSilence => "maintenance::erasing_says_how_far_it_is";
     HasTwoWriters => "streams::claimed_by_one_writer", "stream_races::one_of_many_claims_wins",
         "stream_races::one_of_many_takes_over";
     TakesChunksBehindGaps => "streams::chunks_follow_each_other_without_a_gap";

@@ -98,6 +98,8 @@ impl Maintenance for BrokenStore {
                 lock(&self.erased_fragments).insert(item.chat.chat, fragments);
             }
         }
+        let silent = cancel.clone().reporting(|_, _| {});
+        let cancel = if self.is(Fault::ErasesInSilence) { &silent } else { cancel };
         self.inner_maintenance().erase_user(user, cancel).await
     }
 

@@ -137,7 +137,7 @@ pub trait Maintenance: Send + Sync {
     /// Erases a user: every chat with everything in it, every trajectory round, every memory, and
     /// every trace in the store's files that the store can clear (freed pages, logs, indexes). Then
     /// reads back. Checks `cancel` between chats and [reports](CancelSignal::report) the erased
-    /// messages to it; everything erased until then stays erased.
+    /// messages to it, and maybe rounds and memories; everything erased until then stays erased.
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure>;
 
     /// Lists the users that have a chat, a trajectory round or a memory, ordered by id, page by

@@ -52,6 +52,7 @@ pub(crate) async fn erase_user(
             0 => break,
             removed => erased.rounds += removed,
         }
+        cancel.report("round", erased.rounds);
     }
     cancel.check(OPERATION)?;
     let mut session = pool.begin(Work::Write, Some(user)).await?;

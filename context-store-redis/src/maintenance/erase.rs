@@ -41,6 +41,7 @@ pub(crate) async fn erase_user(
             if let Ok(messages) = u64::try_from(deleted) {
                 erasure.chats += 1;
                 erasure.messages += messages;
+                cancel.report("message", erasure.messages);
                 erasure.streams +=
                     streams::fields::listed(streams.as_deref()).map_or(0, |ids| ids.len() as u64);
             }

@@ -24,6 +24,7 @@ pub(crate) async fn erase(
     for names in names.chunks(64) {
         cancel.check("erase_user")?;
         erasure.memories += drop_scopes(shared, user, names).await?;
+        cancel.report("memory", erasure.memories);
     }
     let listed: HashSet<String> = scopes::names(shared, user)
         .await?

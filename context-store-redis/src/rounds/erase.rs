@@ -67,6 +67,7 @@ pub(crate) async fn erase(
             None => shared.connection.run(cmd("UNLINK").arg(key)).await?,
         };
         erasure.rounds += u64::from(gone);
+        cancel.report("round", erasure.rounds);
     }
     let [list, links] = shared.keys.round_indexes(user);
     let names: Vec<Vec<u8>> =

@@ -39,7 +39,12 @@ pub(crate) async fn erase_user(
         all.streams += batch.streams;
         all.rounds += batch.rounds;
         all.memories += batch.memories;
-        cancel.report("message", count(all.messages)?);
+        let (steps, done) = match batch {
+            Batch { rounds: 1.., .. } => ("round", all.rounds),
+            Batch { memories: 1.., .. } => ("memory", all.memories),
+            _ => ("message", all.messages),
+        };
+        cancel.report(steps, count(done)?);
         cancel.check(OPERATION)?;
         if batch.chats == 0 && batch.rounds == 0 && batch.memories == 0 {
             break;
