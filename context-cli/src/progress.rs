@@ -97,6 +97,19 @@ impl Progress {
         Self::on(display, phase.as_ref())
     }
 
+    /// Starts with a phase and is not shown.
+    #[cfg(test)]
+    pub(crate) fn unseen(phase: &str) -> Self {
+        Self::on(None, phase)
+    }
+
+    /// Returns the line that would be shown after a time.
+    #[cfg(test)]
+    pub(crate) fn text_after(&self, time: Duration) -> String {
+        let work = self.shared.work();
+        work.text(work.begun + time)
+    }
+
     fn on(display: Option<Display>, phase: &str) -> Self {
         let work = Mutex::new(Work::new(clean(phase).into_owned(), Instant::now()));
         let shared = Arc::new(Shared { work, ended: Condvar::new() });
@@ -157,6 +170,16 @@ impl Progress {
         signal.reporting(move |noun, done| {
             shared.work().reported(noun, before + done, Instant::now());
         })
+    }
+
+    /// Returns a signal whose reports set the completed part of the phase.
+    pub(crate) fn part_signal(
+        &self,
+        signal: CancelSignal,
+        part: impl Fn(u64) -> Option<f64> + Send + Sync + 'static,
+    ) -> CancelSignal {
+        let shared = Arc::clone(&self.shared);
+        signal.reporting(move |_, done| shared.work().part = part(done))
     }
 
     /// Ends the display. Returns the elapsed time, as `in 12 s`, if progress was shown for work of

@@ -194,15 +194,19 @@ async fn files(
         }
         report.failed(app, &path.display().to_string(), &failure)?;
     }
-    progress.phase(match files.as_slice() {
-        [file] => format!("importing {}", file.shown()),
-        _ => "importing".to_owned(),
-    });
+    let phase = |doing: &str| {
+        progress.phase(match files.as_slice() {
+            [file] => format!("{doing} {}", file.shown()),
+            _ => doing.to_owned(),
+        });
+    };
     let mut progress = FileProgress::new(progress, &files);
     let mut ready = Vec::new();
     if args.strict {
-        for file in &files {
-            ready.push(match prepare(app, args, file) {
+        phase("checking");
+        for (at, file) in files.iter().enumerate() {
+            progress.file(at);
+            ready.push(match prepare(app, args, file, &progress) {
                 // A file found in a folder need not be a transcript.
                 Err(failure) if file.name.is_some() && is_no_transcript(&failure) => {
                     PreparedFile::NoForm
@@ -211,13 +215,14 @@ async fn files(
             });
         }
     }
+    phase("importing");
     let mut ready = ready.into_iter();
     for (at, file) in files.iter().enumerate() {
         progress.file(at);
         let done = match ready.next() {
             Some(PreparedFile::NoForm) => report.skipped(app, &file.shown(), NO_FORM),
             Some(ready) => write(args, app, opened, ready, report, &mut progress).await,
-            None => match prepare(app, args, file) {
+            None => match prepare(app, args, file, &progress) {
                 Ok(ready) => write(args, app, opened, ready, report, &mut progress).await,
                 Err(failure) if file.name.is_some() && is_no_transcript(&failure) => {
                     report.skipped(app, &file.shown(), NO_FORM)
@@ -249,12 +254,17 @@ pub(super) fn is_no_transcript(failure: &Failure) -> bool {
 
 /// Reads a file completely, or fails for the whole file. A file in the library's own form may be
 /// larger than memory; it is only checked, and only if broken lines are refused.
-fn prepare(app: &App, args: &Args, file: &ImportFile) -> Result<PreparedFile, Failure> {
+fn prepare(
+    app: &App,
+    args: &Args,
+    file: &ImportFile,
+    progress: &FileProgress<'_>,
+) -> Result<PreparedFile, Failure> {
     let path = file.path.as_path();
     input::announce(&app.out, path, "a transcript");
     if jsonl::is_own(args.from, path)? {
         if args.strict {
-            jsonl::check(path, &CancelSignal::default())?;
+            jsonl::check(path, &progress.signal(&CancelSignal::default()))?;
         }
         return Ok(PreparedFile::Own(path.to_owned()));
     }

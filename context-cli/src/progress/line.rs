@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use bytesize::ByteSize;
+
 use crate::text::{count, grouped};
 
 /// The time after which rates and remaining times are meaningful.
@@ -16,7 +18,7 @@ pub(super) struct Work {
     pub(super) begun: Instant,
     pub(super) has_ended: bool,
     pub(super) was_shown: bool,
-    phase: String,
+    pub(super) phase: String,
     /// The start of the phase.
     since: Instant,
     /// A noun for the steps. Without it, they are not shown.
@@ -88,7 +90,9 @@ impl Work {
             facts.push(format!("{} of {}", grouped(done), counted(total, noun)));
         }
         let is_measured = elapsed >= MEASURED;
-        let time = match self.completed().filter(|part| is_measured && *part > 0.0) {
+        // When all is done, the end is near, but nobody knows how near.
+        let is_known = |part: &f64| is_measured && *part > 0.0 && *part < 1.0;
+        let time = match self.completed().filter(is_known) {
             Some(part) => {
                 let left = elapsed.as_secs_f64() * (1.0 - part) / part;
                 format!("{} left", duration(Duration::try_from_secs_f64(left).unwrap_or_default()))
@@ -98,18 +102,16 @@ impl Work {
         match (self.noun, self.total) {
             (None, _) => {}
             (Some(noun), Some(total)) if total > 0 => {
-                facts.push(format!(
-                    "{} of {}",
-                    grouped(self.done.min(total)),
-                    counted(total, noun)
-                ));
+                let done = amount(self.done.min(total), noun);
+                facts.push(format!("{done} of {}", counted(total, noun)));
             }
             (Some(noun), _) if self.done > 0 => facts.push(counted(self.done, noun)),
             _ => {}
         }
         facts.push(time);
-        if self.noun.is_some() && self.done > 0 && is_measured {
-            facts.push(format!("{}/s", grouped((self.done as f64 / elapsed.as_secs_f64()) as u64)));
+        if let Some(noun) = self.noun.filter(|_| self.done > 0 && is_measured) {
+            let rate = (self.done as f64 / elapsed.as_secs_f64()) as u64;
+            facts.push(format!("{}/s", amount(rate, noun)));
         }
         format!("{}: {}", self.phase, facts.join(" · "))
     }
@@ -130,8 +132,18 @@ fn shortened(phase: String) -> String {
     }
 }
 
+/// The noun of steps that are shown as a size.
+const BYTE: &str = "byte";
+
+fn amount(n: u64, noun: &str) -> String {
+    if noun == BYTE { ByteSize(n).to_string() } else { grouped(n) }
+}
+
 fn counted(n: u64, noun: &str) -> String {
-    count(usize::try_from(n).unwrap_or(usize::MAX), noun)
+    match noun {
+        BYTE => amount(n, noun),
+        _ => count(usize::try_from(n).unwrap_or(usize::MAX), noun),
+    }
 }
 
 /// Returns a duration as `12 s`, `3 min 5 s` or `2 h 10 min`.
@@ -174,6 +186,20 @@ mod tests {
         );
         work.part = Some(2.0);
         assert_eq!(work.completed(), Some(1.0));
+    }
+
+    #[test]
+    fn bytes_are_shown_as_sizes_and_the_end_as_the_time_until_then() {
+        let start = Instant::now();
+        let mut work = Work::new("writing".to_owned(), start);
+        work.steps("byte", Some(40 << 20));
+        work.done = 30 << 20;
+        assert_eq!(
+            work.text(after(start, 3)),
+            "writing: 30.0 MiB of 40.0 MiB · 1 s left · 10.0 MiB/s"
+        );
+        work.done = 41 << 20;
+        assert_eq!(work.text(after(start, 4)), "writing: 40.0 MiB of 40.0 MiB · 4 s · 10.2 MiB/s");
     }
 
     #[test]

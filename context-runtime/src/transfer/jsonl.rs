@@ -182,9 +182,10 @@ pub fn is_jsonl(first_line: &[u8]) -> bool {
 }
 
 /// Checks JSON Lines without storing them. Returns an error for the first line that is broken or
-/// does not fit the other lines of its chat.
+/// does not fit the other lines of its chat. [Reports](CancelSignal::report) the bytes that are
+/// checked to `cancel`.
 pub fn check_jsonl(input: &mut (impl BufRead + Seek), cancel: &CancelSignal) -> Result<()> {
-    let mut sections = Sections::new(input, UserId::from(""), cancel)?;
+    let mut sections = Sections::new(input, UserId::from(""), cancel, false)?;
     loop {
         let section = sections.next()?;
         if let Some(first) = sections.broken.first() {
@@ -205,7 +206,10 @@ fn broken_line(broken: &BrokenLine) -> Error {
 /// its lines are readable, within the limits and make a sound chat, and the second one writes it.
 /// So a chat with any broken line is refused before any of it is written, and the others are
 /// imported. With [`strict`](ImportJsonl::strict) the whole file is checked first, and the first
-/// broken line is returned as the error. Cancelling removes the chat that is incomplete.
+/// broken line is returned as the error. Cancelling removes the chat that is incomplete. Calls
+/// `progress` with the number of messages written so far, and [reports](CancelSignal::report) the
+/// bytes that are done to `cancel`: a part of those of a chat when it is checked, and all when it
+/// is written or left as it is.
 ///
 /// Memory use is limited to one line, the messages of one commit and the ids of one chat, however
 /// long the file is.
@@ -216,30 +220,23 @@ pub async fn import_jsonl<R: BufRead + Seek + Send>(
     cancel: &CancelSignal,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<ImportedJsonl> {
-    let start =
-        input.stream_position().map_err(|error| unavailable(OPERATION, "cannot read", error))?;
-    let rewind = |input: &mut R| {
-        let sought = input.seek(std::io::SeekFrom::Start(start));
-        sought.map(drop).map_err(|error| unavailable(OPERATION, "cannot read", error))
-    };
+    let failed = |error| unavailable(OPERATION, "cannot read", error);
     if options.strict {
-        check_jsonl(input, cancel)?;
-        rewind(input)?;
+        let start = input.stream_position().map_err(failed)?;
+        // Bytes that are reported twice would tell nobody how far the work is.
+        check_jsonl(input, &cancel.clone().reporting(|_, _| {}))?;
+        input.seek(std::io::SeekFrom::Start(start)).map_err(failed)?;
     }
-    if let Some(name) = &options.chat {
-        let mut sections = Sections::new(input, options.user.clone(), cancel)?;
-        if sections.next()?.is_some() && sections.next()?.is_some() {
-            let error =
-                Error::invalid(OPERATION, "one name was given, but the file has several chats");
-            return Err(error.with("chat", name));
-        }
-        rewind(input)?;
-    }
-    let mut sections = Sections::new(input, options.user.clone(), cancel)?;
+    let mut sections = Sections::new(input, options.user.clone(), cancel, true)?;
     let (mut imported, mut before) = (ImportedJsonl::default(), 0);
     while let Some(section) = sections.next()? {
         let mut chat = section.source.chat.clone();
         if let Some(name) = &options.chat {
+            if sections.has_another()? {
+                let error =
+                    Error::invalid(OPERATION, "one name was given, but the file has several chats");
+                return Err(error.with("chat", name));
+            }
             chat.chat = name.clone();
         }
         let outcome = match section.sound {

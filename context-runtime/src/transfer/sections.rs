@@ -23,6 +23,10 @@ pub struct BrokenLine {
 /// The maximum number of listed broken lines, since a file may have any number of them.
 const MAX_LISTED: usize = 10_000;
 
+/// The share of the check in the time that an import takes, as one of this many parts. The real one
+/// depends on the store.
+const CHECK_SHARE: u64 = 4;
+
 /// A chat of the file.
 pub(super) struct Section {
     /// The chat record.
@@ -51,15 +55,44 @@ pub(super) struct Sections<'a, R> {
     buffer: Vec<u8>,
     /// The position: bytes and lines read so far.
     at: FilePosition,
+    /// The part of a chat that counts as done when all of it is checked: one of this many.
+    check_share: u64,
+    /// The offset of the first byte.
+    start: u64,
+    /// The offset at which the current chat begins.
+    begun: u64,
+    /// The offset at which the current chat ends, when it is read for the second time.
+    end: Option<u64>,
 }
 
 impl<'a, R: BufRead + Seek> Sections<'a, R> {
-    pub(super) fn new(input: &'a mut R, user: UserId, cancel: &'a CancelSignal) -> Result<Self> {
-        let offset = input
+    /// Begins to read chats, to check them or to write them too.
+    pub(super) fn new(
+        input: &'a mut R,
+        user: UserId,
+        cancel: &'a CancelSignal,
+        writes: bool,
+    ) -> Result<Self> {
+        let start = input
             .stream_position()
             .map_err(|error| unavailable(OPERATION, "cannot read", error))?;
-        let (broken, buffer, at) = (Vec::new(), Vec::new(), FilePosition { offset, line: 0 });
-        Ok(Self { input, user, cancel, broken, faults: 0, buffer, at })
+        let (broken, buffer, at) =
+            (Vec::new(), Vec::new(), FilePosition { offset: start, line: 0 });
+        let (begun, end) = (start, None);
+        let check_share = if writes { CHECK_SHARE } else { 1 };
+        Ok(Self {
+            input,
+            user,
+            cancel,
+            broken,
+            faults: 0,
+            buffer,
+            at,
+            check_share,
+            start,
+            begun,
+            end,
+        })
     }
 
     /// Checks the next chat. Returns `None` at the end of the file.
@@ -68,6 +101,7 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         // belong to its chat.
         let mut is_reported = false;
         loop {
+            (self.begun, self.end) = (self.at.offset, None);
             match self.read()? {
                 Line::End => return Ok(None),
                 Line::Record(ChatRecord::Chat(source)) => return self.chat(source).map(Some),
@@ -124,8 +158,23 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         check.push(record, line)
     }
 
+    /// Returns whether another chat follows.
+    pub(super) fn has_another(&mut self) -> Result<bool> {
+        let place = self.at;
+        let follows = loop {
+            match self.read()? {
+                Line::End => break false,
+                Line::Record(ChatRecord::Chat(_)) => break true,
+                Line::Record(_) | Line::Faulty(_) => {}
+            }
+        };
+        self.go(place)?;
+        Ok(follows)
+    }
+
     /// Goes back to the line after the first line of a chat.
     pub(super) fn seek(&mut self, section: &Section) -> Result<()> {
+        self.end = Some(self.at.offset);
         self.go(section.body)
     }
 
@@ -196,7 +245,20 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         }
         self.at.offset += length;
         self.at.line += u64::from(length > 0);
+        self.cancel.report("byte", self.done());
         Ok((length > 0).then_some(length <= MAX_LINE))
+    }
+
+    /// Returns the number of bytes that are done. Those of the current chat count in part when they
+    /// are checked, since nobody knows yet whether the chat will be written.
+    fn done(&self) -> u64 {
+        let (checked, written) = match self.end {
+            None => (self.at.offset, self.begun),
+            Some(end) => (end, self.at.offset),
+        };
+        let [checked, written] = [checked, written].map(|to| to.saturating_sub(self.begun));
+        let share = self.check_share;
+        self.begun - self.start + checked / share + (written - written / share)
     }
 
     fn report(&mut self, line: u64, text: &str) {

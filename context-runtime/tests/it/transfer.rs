@@ -1,6 +1,7 @@
 //! Whole chats from store to store and through files: nothing is lost, and damage is reported.
 
 mod damaged;
+mod told;
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -465,4 +466,19 @@ async fn what_does_not_travel_is_counted() {
     assert_eq!(counts(LeftBehind::of_chat(&*store, &chat("c")).await.unwrap()), (1, 1, 1, 1));
     assert_eq!(counts(LeftBehind::of_user(&*store, &"ada".into()).await.unwrap()), (2, 2, 1, 1));
     assert_eq!(counts(LeftBehind::of_user(&*store, &"eve".into()).await.unwrap()), (0, 0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_name_is_for_the_only_chat_of_a_file() {
+    let (from, to) = (store().await, store().await);
+    for name in ["a", "b"] {
+        make(&*from, name, Vec::new()).await;
+    }
+    let options = ImportJsonl { chat: Some("x".into()), ..lenient() };
+    let error = import(&*to, &export(&*from, &["a", "b"]).await, &options).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert_eq!(to.history().chat(&chat("x")).await.unwrap(), None, "nothing is written");
+    let imported = import(&*to, &export(&*from, &["a"]).await, &options).await.unwrap();
+    assert_eq!(imported.chats.len(), 1);
+    assert!(to.history().chat(&chat("x")).await.unwrap().is_some());
 }

@@ -71,7 +71,8 @@ pub(super) async fn write(
 ) -> Result<(), Failure> {
     let mut options = ImportJsonl::new(app.user.clone());
     options.chat = args.chat.clone().map(Into::into);
-    options.strict = args.strict;
+    // A file was checked before.
+    options.strict = args.strict && !path.is_file();
     let input = FileName::of(path);
     files.messages(None);
     let mut written = 0;
@@ -79,8 +80,9 @@ pub(super) async fn write(
         written = messages;
         files.reach(messages, None);
     };
+    let signal = files.signal(interrupt);
     let imported =
-        transfer::import_jsonl(store, &mut open(path)?, &options, interrupt, &mut progress).await;
+        transfer::import_jsonl(store, &mut open(path)?, &options, &signal, &mut progress).await;
     let imported = imported.map_err(|error| error.with("file", &input.shown))?;
     files.done(written);
     let broken = |broken: BrokenLine| {
