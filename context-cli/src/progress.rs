@@ -132,6 +132,11 @@ impl Progress {
         self.shared.work().begin(clean(phase.as_ref()).into_owned(), Instant::now());
     }
 
+    /// Says what is done now within the phase. Its steps and its time go on.
+    pub(crate) fn now(&self, activity: &str) {
+        self.shared.work().phase = clean(activity).into_owned();
+    }
+
     /// Sets the kind of the steps of the phase, a noun in the singular, and their number if it is
     /// known.
     pub(crate) fn steps(&self, noun: &'static str, total: impl Into<Option<usize>>) {

@@ -40,7 +40,7 @@ pub use jsonl::{
     export_jsonl, export_jsonl_as_is, import_jsonl, is_jsonl,
 };
 pub use left_behind::LeftBehind;
-pub use migrate::{MigrateChat, Migrated, migrate_chat};
+pub use migrate::{MigrateChat, MigratePhase, Migrated, migrate_chat};
 pub use reader::ChatReader;
 pub use record::{BlobRecord, ChatMessageRecord, ChatRecord};
 pub use sections::BrokenLine;

@@ -1,6 +1,7 @@
 //! `copy`: copies a chat with its whole graph under another name or to another store, or all chats
 //! from store to store.
 
+mod copy_progress;
 pub(super) mod stores;
 
 use std::sync::Arc;

@@ -66,10 +66,20 @@ impl ChatDigest {
     /// Reads a chat, page by page. Returns [`NotFound`](context_core::ErrorKind::NotFound) if it
     /// does not exist.
     pub async fn read(store: &dyn Store, chat: &ChatRef) -> Result<Self> {
+        Self::read_telling(store, chat, &mut |_| {}).await
+    }
+
+    /// Reads a chat, and calls `progress` with the number of messages read so far.
+    pub(super) async fn read_telling(
+        store: &dyn Store,
+        chat: &ChatRef,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<Self> {
         let mut reader = ChatReader::open(store, chat).await?;
         let mut digest = Self::default();
         while let Some(record) = reader.next().await? {
             digest.push(&record);
+            progress(digest.messages.count);
         }
         Ok(digest)
     }

@@ -44,6 +44,18 @@ impl MigrateChat {
     }
 }
 
+/// The work on a chat that [`migrate_chat`] is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MigratePhase {
+    /// The chat exists: both are read, one after the other.
+    Comparing,
+    /// The chat is read and written.
+    Sending,
+    /// The copy is read.
+    ReadingBack,
+}
+
 /// The outcome of migrating a chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
@@ -62,8 +74,8 @@ pub enum Migrated {
 }
 
 /// Copies a chat to another store, unless it exists there. Idempotent: an incomplete copy of an
-/// earlier attempt is deleted and written again. Calls `progress` with the number of messages sent
-/// so far.
+/// earlier attempt is deleted and written again. Calls `progress` with the number of messages read
+/// so far in a phase.
 ///
 /// Verification reads the copy back. If it differs from what was sent, the copy is deleted, unless
 /// another writer has changed it since, and the error is [`ErrorKind::Corrupt`] with the `part`
@@ -74,7 +86,7 @@ pub async fn migrate_chat(
     to: &dyn Store,
     new: &ChatRef,
     options: &MigrateChat,
-    progress: &mut (dyn FnMut(u64) + Send),
+    progress: &mut (dyn FnMut(MigratePhase, u64) + Send),
 ) -> Result<Migrated> {
     let source = from.history().chat(chat).await?;
     let source = source.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
@@ -84,7 +96,12 @@ pub async fn migrate_chat(
     match to.history().chat(new).await? {
         Some(there) if there.metadata.get(INCOMPLETE).is_none() => {
             let (ours, theirs) = match options.verify {
-                true => (ChatDigest::read(from, chat).await?, ChatDigest::read(to, new).await?),
+                true => {
+                    let mut read = |messages| progress(MigratePhase::Comparing, messages);
+                    let ours = ChatDigest::read_telling(from, chat, &mut read).await?;
+                    let mut read = |messages| read(ours.messages.count + messages);
+                    (ours, ChatDigest::read_telling(to, new, &mut read).await?)
+                }
                 false => (
                     ChatDigest::read_outline(from, chat).await?,
                     ChatDigest::read_outline(to, new).await?,
@@ -124,7 +141,8 @@ pub async fn migrate_chat(
         }
     };
     if options.verify {
-        let stored = ChatDigest::read(to, new).await?;
+        let mut read = |messages| progress(MigratePhase::ReadingBack, messages);
+        let stored = ChatDigest::read_telling(to, new, &mut read).await?;
         if let Some(part) = sent.difference(&stored) {
             to.history().delete_chat(new, Some(source.updated_at)).await?;
             let error = Error::new(
@@ -144,12 +162,12 @@ async fn send(
     mut reader: ChatReader<'_>,
     mut writer: ChatWriter<'_>,
     sent: &mut ChatDigest,
-    progress: &mut (dyn FnMut(u64) + Send),
+    progress: &mut (dyn FnMut(MigratePhase, u64) + Send),
 ) -> Result<WrittenChat> {
     while let Some(record) = reader.next().await? {
         sent.push(&record);
         writer.push(record).await?;
-        progress(sent.messages.count);
+        progress(MigratePhase::Sending, sent.messages.count);
     }
     writer.finish().await
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use context_runtime::transfer::{
-    ChatDigest, ChatReader, ChatRecord, ChatWriter, MigrateChat, Migrated, migrate_chat,
+    ChatDigest, ChatReader, ChatRecord, ChatWriter, MigrateChat, MigratePhase, Migrated,
+    migrate_chat,
 };
 use context_runtime::{
     ErrorKind, Metadata, Result, Store, Timestamp,
@@ -18,7 +19,7 @@ use crate::kit::store;
 use crate::transfer::{Step, chat, make, sound, steps};
 
 async fn migrate(from: &dyn Store, to: &dyn Store, options: &MigrateChat) -> Result<Migrated> {
-    migrate_chat(from, &chat("c"), to, &chat("c"), options, &mut |_| {}).await
+    migrate_chat(from, &chat("c"), to, &chat("c"), options, &mut |_, _| {}).await
 }
 
 async fn digest(store: &dyn Store) -> ChatDigest {
@@ -199,7 +200,7 @@ async fn a_copy_that_is_not_what_was_sent_is_taken_back() {
     let body = Encoded::new("note", 1, vec![9]);
     let note = [StoredFragment { id: None, metadata: Metadata::default(), body }];
     let (c, options) = (chat("c"), MigrateChat::default());
-    let mut progress = |messages| {
+    let mut progress = |_, messages| {
         if messages == 1 {
             let put = to.fragments().put_fragments(&c, &note, Timestamp::default());
             tokio::task::block_in_place(|| Handle::current().block_on(put)).unwrap();
@@ -208,6 +209,31 @@ async fn a_copy_that_is_not_what_was_sent_is_taken_back() {
     let error = migrate_chat(&*from, &c, &*to, &c, &options, &mut progress).await.unwrap_err();
     assert_eq!((error.kind(), error.get("part")), (ErrorKind::Corrupt, Some("fragments")));
     assert_eq!(to.history().chat(&c).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn each_phase_tells_its_messages() {
+    let (from, to, c) = (rich().await, store().await, chat("c"));
+    let messages = digest(&*from).await.messages.count;
+    let mut told = Vec::new();
+    for options in [MigrateChat::default(), MigrateChat::default()] {
+        let mut progress = |phase, messages| told.push((phase, messages));
+        let migrated = migrate_chat(&*from, &c, &*to, &c, &options, &mut progress).await.unwrap();
+        assert_ne!(migrated, Migrated::Missing);
+    }
+    for (phase, all) in [
+        (MigratePhase::Sending, messages),
+        (MigratePhase::ReadingBack, messages),
+        (MigratePhase::Comparing, 2 * messages),
+    ] {
+        let of_phase: Vec<_> = told
+            .extract_if(.., |(other, _)| *other == phase)
+            .map(|(_, messages)| messages)
+            .collect();
+        assert!(of_phase.is_sorted(), "{phase:?}: {of_phase:?}");
+        assert_eq!(of_phase.last(), Some(&all), "{phase:?}");
+    }
+    assert_eq!(told, []);
 }
 
 #[tokio::test]

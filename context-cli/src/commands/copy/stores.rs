@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Args;
+use super::copy_progress::CopyProgress;
 use crate::app::{App, Outcome};
 use crate::commands::{all_chats_of, existing_chat};
 use crate::error::Failure;
@@ -166,19 +167,17 @@ async fn all(
     if args.dry_run {
         options = options.dry_run();
     }
-    let total = pending.iter().map(|chat| chat.messages).sum::<u64>();
-    let total = usize::try_from(total).unwrap_or(usize::MAX);
-    let phase = if args.dry_run { "comparing" } else { "copying" };
-    progress.phase(phase);
-    progress.steps("message", total);
-    let mut before = 0;
+    progress.phase(if args.dry_run { "comparing" } else { "copying" });
+    let all = pending.iter().map(|chat| chat.messages).sum();
+    let mut copied = CopyProgress::new(progress, all, !args.no_verify);
     for (at, next) in pending.iter().enumerate() {
         progress.items("chat", at, pending.len());
+        copied.chat(next.messages);
         // Checked only between two chats: a partly sent chat would have to be sent again.
         interrupt.check("copy")?;
-        let mut sent = |sent| progress.reach(before + sent);
+        let mut reach = |phase, messages| copied.reach(phase, messages);
         let migrated =
-            transfer::migrate_chat(&**from, &next.chat, &**to, &next.chat, &options, &mut sent)
+            transfer::migrate_chat(&**from, &next.chat, &**to, &next.chat, &options, &mut reach)
                 .await;
         match migrated {
             Ok(migrated) => report(args, app, next, &migrated, totals)?,
@@ -187,8 +186,6 @@ async fn all(
                 if error.is_not_found() && from.history().chat(&next.chat).await?.is_none() => {}
             Err(error) => return Err(about(error, &next.chat).into()),
         }
-        before += next.messages;
-        progress.reach(before);
     }
     Ok(())
 }
