@@ -1,17 +1,26 @@
 //! `backup`: writes a consistent copy of the whole store to a new file.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::time::Duration;
 
 use bytesize::ByteSize;
 use context_runtime::Error;
+use context_runtime::store::StoreFacts;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tempfile::TempPath;
+use tokio::time::timeout;
 
 use crate::app::{App, Outcome, file_of, maintenance};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
 use crate::text::clean;
+
+/// The interval at which the size of the new file is looked at.
+const LOOKS: Duration = Duration::from_millis(100);
 
 /// Write the whole store to a new file.
 #[derive(clap::Args, Debug)]
@@ -47,21 +56,30 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         return Err(Failure::Exists { file });
     }
     let failed = |source| Failure::WriteFile { file: file.clone(), source };
-    // A store writes its backup into a new file, which then takes the place of the other one.
+    // In a folder of its own, the size of the file can be looked at on its way, whatever its name.
     let folder = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let beside = match exists {
-        true => Some(tempfile::tempdir_in(folder.unwrap_or(Path::new("."))).map_err(failed)?),
-        false => None,
-    };
-    let new = beside.as_ref().map(|folder| folder.path().join("backup"));
-    let new = new.as_deref().unwrap_or(&args.file);
+    let beside = tempfile::tempdir_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    let new = beside.path().join("backup");
     let working = Progress::new(&app.out, "writing the backup");
-    let work = maintenance(&*store, "backup")?.backup(new);
+    let maintenance = maintenance(&*store, "backup")?;
+    if working.is_shown() {
+        let StoreFacts { bytes, unused, .. } = maintenance.facts().await.unwrap_or_default();
+        let expected = bytes.map(|bytes| bytes.saturating_sub(unused.unwrap_or_default()));
+        let expected = expected.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        working.steps("byte", expected);
+    }
+    let work = while_growing(maintenance.backup(&new), beside.path(), &working);
     app.unless_interrupted("backup", work).await?;
     let elapsed = working.done().map(|elapsed| format!(", {elapsed}")).unwrap_or_default();
-    if beside.is_some() {
-        std::fs::rename(new, &args.file).map_err(failed)?;
-    }
+    let new = TempPath::try_from_path(new).map_err(failed)?;
+    let placed = match args.force {
+        true => new.persist(&args.file),
+        false => new.persist_noclobber(&args.file),
+    };
+    placed.map_err(|error| match error.error.kind() {
+        io::ErrorKind::AlreadyExists => Failure::Exists { file: file.clone() },
+        _ => failed(error.error),
+    })?;
     let bytes = std::fs::metadata(&args.file).map_err(|error| {
         Error::new(
             context_runtime::ErrorKind::Unavailable,
@@ -81,6 +99,23 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
+/// Does work, and shows the size of the files in a folder meanwhile.
+async fn while_growing<T>(work: impl Future<Output = T>, folder: &Path, progress: &Progress) -> T {
+    let mut work = pin!(work);
+    loop {
+        progress.reach(bytes_in(folder));
+        if let Ok(done) = timeout(LOOKS, &mut work).await {
+            return done;
+        }
+    }
+}
+
+/// Returns the size of the files in a folder. What cannot be looked at has none.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|file| file.len()).sum()
+}
+
 /// Returns the target file. A store URL is accepted if it names a file.
 fn file_named(given: PathBuf, app: &App) -> Result<PathBuf, Failure> {
     let Some(text) = given.to_str() else { return Ok(given) };
@@ -94,4 +129,27 @@ fn file_named(given: PathBuf, app: &App) -> Result<PathBuf, Failure> {
         return Err(Failure::Usage(usage.into()));
     }
     Ok(given)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_size_of_the_file_is_shown_while_it_grows() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let progress = Progress::unseen("writing the backup");
+        progress.steps("byte", 4 << 20);
+        let file = folder.path().join(".backup.partial0");
+        std::fs::write(&file, vec![0; 1 << 20]).expect("written");
+        let text = || progress.text_after(Duration::from_secs(2));
+        let expected = "writing the backup: 1.0 MiB of 4.0 MiB · 6 s left · 512.0 KiB/s";
+        // The work is done as soon as it sees its size on the display.
+        let work = poll_fn(|_| if text() == expected { Poll::Ready(7) } else { Poll::Pending });
+        assert_eq!(while_growing(work, folder.path(), &progress).await, 7);
+        assert_eq!(bytes_in(&folder.path().join("nowhere")), 0);
+    }
 }

@@ -45,7 +45,7 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> 
     app.opened().close().await?;
     let working = Progress::new(&app.out, "upgrading");
     let store = app.store_in(OpenMode::Write).await?;
-    drop(working);
+    let elapsed = working.done().map(|elapsed| format!(", {elapsed}")).unwrap_or_default();
     let version = |key| older.as_ref().and_then(|error| error.get(key));
     let (from, to) = (version("older_schema"), version("newest_schema"));
     let status = if from.is_some() { "upgraded" } else { "unchanged" };
@@ -59,6 +59,6 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> 
     };
     let done = app.out.paint(Style::Green, "upgraded").to_string();
     let to = to.map(|to| format!(" to {}", clean(to))).unwrap_or_default();
-    app.out.line(format_args!("{done} from schema {}{to}", clean(from)))?;
+    app.out.line(format_args!("{done} from schema {}{to}{elapsed}", clean(from)))?;
     Ok(Outcome::Success)
 }

@@ -46,7 +46,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     }
     let working = Progress::new(&app.out, "vacuuming");
     let sizes = app.unless_interrupted("vacuum", maintenance.vacuum()).await?;
-    drop(working);
+    let elapsed = working.done().map(|elapsed| format!(", {elapsed}")).unwrap_or_default();
     let (before, after) = (sizes.before, sizes.after);
     if app.out.is_json() {
         let (before, after) = (Some(before), Some(after));
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     } else {
         let freed = ByteSize(before.saturating_sub(after));
         let [before, after] = [before, after].map(ByteSize);
-        app.out.line(format_args!("{before} before, {after} now: {freed} freed"))?;
+        app.out.line(format_args!("{before} before, {after} now: {freed} freed{elapsed}"))?;
     }
     Ok(Outcome::Success)
 }
