@@ -88,8 +88,9 @@ pub(crate) async fn run(mut args: Args, app: &mut App) -> Result<Outcome, Failur
     let interrupt = app.interrupt();
     if args.once {
         let mut session = WatchSession::new(args);
-        session.update(app, &interrupt).await?;
-        return Ok(if session.has_problems() { Outcome::Findings } else { Outcome::Success });
+        let elapsed = session.update(app, &interrupt).await?;
+        session.totals.print(app, session.problems(), elapsed)?;
+        return Ok(if session.has_failed() { Outcome::Findings } else { Outcome::Success });
     }
     match follow(args, app, &interrupt).await {
         // Ctrl-C is the usual end.
@@ -108,13 +109,13 @@ async fn follow(args: Args, app: &mut App, interrupt: &CancelSignal) -> Result<(
     if new_only {
         session.pass_over_existing();
     } else {
-        session.update(app, interrupt).await?;
+        let _elapsed = session.update(app, interrupt).await?;
     }
     report::watching(app, &names)?;
     loop {
         let retry = session.has_pending().then_some(RETRY);
         tokio::select! {
-            () = changes.next(retry) => session.update(app, interrupt).await?,
+            () = changes.next(retry) => drop(session.update(app, interrupt).await?),
             () = interrupt.cancelled() => return Ok(()),
         }
     }

@@ -5,10 +5,12 @@ use std::io::{Read, Write};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
+use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::harness::{Bench, context};
+use crate::watching::line;
 
 /// The sequence that removes a line, after which a line begins again.
 const CLEAR: &str = "\r\u{1b}[2K";
@@ -79,6 +81,14 @@ impl OnTerminal {
     }
 }
 
+/// Locks the store against every other process, until the file is dropped.
+fn locked(bench: &Bench) -> File {
+    let file = File::options().read(true).write(true).open(bench.path().join("context.db"));
+    let file = file.expect("there is a store");
+    fcntl_lock(&file, FlockOperation::LockExclusive).expect("nobody uses it");
+    file
+}
+
 /// Creates a pipe, from which a command reads until the test has written to it.
 fn pipe(bench: &Bench, name: &str) -> std::path::PathBuf {
     let path = bench.path().join(name);
@@ -124,6 +134,35 @@ fn long_work_is_shown_and_cleared() {
     assert_eq!(status, Some(0), "{shown}");
     assert!(out.starts_with("imported 1 chat · 1 message"), "{out}");
     assert!(shown.ends_with(CLEAR) && !shown.contains('\n'), "{shown:?}");
+}
+
+#[test]
+fn a_locked_store_is_waited_for_in_sight() {
+    let bench = Bench::with_sample();
+    let lock = locked(&bench);
+    let mut command = OnTerminal::start(&bench, "vacuum");
+    command.wait_for("opening the store: ");
+    drop(lock);
+    let (status, out, shown) = command.end();
+    assert_eq!(status, Some(0), "{shown}");
+    assert!(out.contains("freed") && shown.ends_with(CLEAR), "{out}{shown:?}");
+}
+
+#[test]
+fn a_watch_shows_how_far_it_has_caught_up() {
+    let bench = Bench::with_sample();
+    for name in ["in/a.jsonl", "in/b.jsonl"] {
+        std::fs::create_dir_all(bench.path().join("in")).expect("a folder");
+        bench.file(name, line("a", None));
+    }
+    let lock = locked(&bench);
+    let mut command = OnTerminal::start(&bench, "watch in --once");
+    command.wait_for("reading: 0 of 2 sessions");
+    drop(lock);
+    let (status, out, shown) = command.end();
+    assert_eq!(status, Some(0), "{shown}");
+    assert!(out.contains("\nimported 2 chats · 2 messages"), "{out}");
+    assert!(shown.ends_with(CLEAR), "{shown:?}");
 }
 
 #[test]

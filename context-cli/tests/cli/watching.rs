@@ -60,7 +60,7 @@ fn once_brings_the_chats_up_to_date() {
     bench.file("in/new.jsonl", line("n", None));
     let again = changes(&bench.records("watch in --once"));
     assert_eq!(again, [change("imported", "new", 1), change("extended", "deep/s", 2)]);
-    assert_eq!(bench.ok("watch in --once"), "");
+    assert_eq!(bench.ok("watch in --once"), "unchanged: 2 chats\n");
 
     // An import meets the same chats.
     assert!(bench.ok("import in").starts_with("unchanged: 2 chats"));
@@ -83,7 +83,8 @@ fn a_step_back_in_the_agent_becomes_the_active_branch() {
     bench.ok("watch in --once");
     append(&bench, "in/s.jsonl", &line("c", Some("a")));
     let said = bench.ok("watch in --once");
-    assert_eq!(said, "s: extended · 1 message · 1 new branch\n");
+    let change = "s: extended · 1 message · 1 new branch";
+    assert_eq!(said, format!("{change}\nextended 1 chat · 1 message added\n"));
     let branches = bench.records("branches s");
     let active: Vec<_> = branches.iter().filter(|branch| branch["active"] == true).collect();
     assert_eq!((active[0]["branch"].as_str(), active.len()), (Some("main-v2"), 1), "{active:?}");
@@ -148,6 +149,9 @@ fn what_does_not_continue_a_chat_is_reported_and_nothing_is_changed() {
         bench.ok(&format!("delete {chat} --yes"));
     }
     assert_eq!(bench.ok("export --all --to jsonl"), before);
+    let summary = "imported 2 chats · 2 messages · 1 chat unchanged · 4 problems\n";
+    let ran = bench.run("watch in --once");
+    assert!(ran.out.ends_with(summary), "{}", ran.out);
     let ran = bench.run("watch in --once --strict");
     assert!(ran.err.contains("in/broken.jsonl: failed"), "{}", ran.err);
 }
@@ -155,6 +159,8 @@ fn what_does_not_continue_a_chat_is_reported_and_nothing_is_changed() {
 #[test]
 fn folders_are_named_or_known() {
     let bench = Bench::new();
+    folder(&bench);
+    assert_eq!(bench.ok("watch in --once"), "imported nothing\n");
     let ran = bench.run("watch nowhere --once");
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(ran.err.contains("there is no file or folder nowhere"), "{}", ran.err);

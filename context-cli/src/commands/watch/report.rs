@@ -68,6 +68,56 @@ impl ProblemKind {
     }
 }
 
+/// The chats that were looked at so far.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) imported: usize,
+    /// The number of messages of new chats.
+    pub(super) messages: usize,
+    pub(super) extended: usize,
+    /// The number of messages that were added to chats that existed.
+    pub(super) added: usize,
+    pub(super) unchanged: usize,
+}
+
+impl Totals {
+    /// Prints the line that ends `--once`. Its records tell the same.
+    pub(super) fn print(
+        &self,
+        app: &mut App,
+        problems: usize,
+        elapsed: Option<String>,
+    ) -> Result<(), Failure> {
+        if app.out.is_json() {
+            return Ok(());
+        }
+        let mut facts = Vec::new();
+        if self.imported > 0 {
+            let done = app.out.paint(Style::Green, "imported").to_string();
+            facts.push(format!("{done} {}", count(self.imported, "chat")));
+            facts.push(count(self.messages, "message"));
+        }
+        if self.extended > 0 {
+            let done = app.out.paint(Style::Green, "extended").to_string();
+            facts.push(format!("{done} {}", count(self.extended, "chat")));
+            if self.added > 0 {
+                facts.push(format!("{} added", count(self.added, "message")));
+            }
+        }
+        match (facts.is_empty(), self.unchanged) {
+            (true, 0) => facts.push("imported nothing".to_owned()),
+            (true, unchanged) => facts.push(format!("unchanged: {}", count(unchanged, "chat"))),
+            (false, 0) => {}
+            (false, unchanged) => facts.push(format!("{} unchanged", count(unchanged, "chat"))),
+        }
+        if problems > 0 {
+            facts.push(count(problems, "problem"));
+        }
+        facts.extend(elapsed);
+        app.out.line(facts.join(" · "))
+    }
+}
+
 /// Reports that changes are awaited.
 pub(super) fn watching(app: &mut App, folders: &[String]) -> Result<(), Failure> {
     if app.out.is_json() {

@@ -10,7 +10,7 @@ use context_runtime::transfer::{TreeExtension, TreeWritten};
 use context_runtime::{CancelSignal, ErrorKind, Store};
 
 use super::Args;
-use super::report::{self, ProblemKind};
+use super::report::{self, ProblemKind, Totals};
 use crate::app::App;
 use crate::commands::import::planned_chat::PlannedChat;
 use crate::commands::import::walk::{ImportFile, Walk};
@@ -65,15 +65,21 @@ pub(super) struct WatchSession {
     store: Option<Arc<dyn Store>>,
     /// The files by the names that messages show.
     files: HashMap<String, WatchedFile>,
+    pub(super) totals: Totals,
 }
 
 impl WatchSession {
     pub(super) fn new(args: Args) -> Self {
-        Self { args, store: None, files: HashMap::new() }
+        Self { args, store: None, files: HashMap::new(), totals: Totals::default() }
     }
 
-    /// Returns whether a file has a problem. A file that is still being written has none.
-    pub(super) fn has_problems(&self) -> bool {
+    /// Returns the number of problems that were reported and still exist.
+    pub(super) fn problems(&self) -> usize {
+        self.files.values().map(|file| file.problems.len()).sum()
+    }
+
+    /// Returns whether a problem is a failure. That a file is still being written is none.
+    pub(super) fn has_failed(&self) -> bool {
         let counts =
             |kind: &ProblemKind| !matches!(kind, ProblemKind::Incomplete | ProblemKind::Broken);
         self.files.values().any(|file| file.problems.iter().any(|(kind, _)| counts(kind)))
@@ -92,12 +98,13 @@ impl WatchSession {
         }
     }
 
-    /// Reads the files that changed, and writes the missing parts of their chats.
+    /// Reads the files that changed, and writes the missing parts of their chats. Returns the
+    /// [elapsed time](Progress::done).
     pub(super) async fn update(
         &mut self,
         app: &mut App,
         interrupt: &CancelSignal,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<String>, Failure> {
         let progress = Progress::new(&app.out, "looking for sessions");
         progress.steps("entry", None);
         let Walk { files, failed, .. } = Walk::of(&self.args.folders, || progress.advance(1));
@@ -118,7 +125,7 @@ impl WatchSession {
         }
         // If a file comes again, it is new.
         self.files.retain(|shown, _| present.contains(shown));
-        Ok(())
+        Ok(progress.done())
     }
 
     /// Reads a file if it changed, and writes the missing parts of its chats.
@@ -219,14 +226,17 @@ impl WatchSession {
                 TreeWritten::New => {
                     let mut added = TreeExtension::default();
                     (added.messages, added.branches) = (planned.messages, planned.branches - 1);
+                    self.totals.imported += 1;
+                    self.totals.messages += planned.messages;
                     report::written(app, shown, &planned.chat, true, added)?;
                 }
                 // The other lines of a session change often, and nobody would look at them.
-                TreeWritten::Extended(added) if added == TreeExtension::default() => {}
-                TreeWritten::Extended(added) => {
+                TreeWritten::Extended(added) if added != TreeExtension::default() => {
+                    self.totals.extended += 1;
+                    self.totals.added += added.messages;
                     report::written(app, shown, &planned.chat, false, added)?;
                 }
-                TreeWritten::Unchanged => {}
+                TreeWritten::Extended(_) | TreeWritten::Unchanged => self.totals.unchanged += 1,
                 TreeWritten::Taken(difference) => {
                     let text = format!("chat {} is left as it is: {difference}", planned.chat);
                     problems.push((ProblemKind::Diverged, text));
