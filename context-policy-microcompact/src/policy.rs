@@ -194,24 +194,27 @@ impl CompactionPolicy for Microcompact {
     }
 }
 
-/// Returns a view in which no shortened message fits into the budget of the user's words. In `view`
-/// a shortened request may fit and push out a whole one. If that one were shortened for it, each
-/// pass would shorten another request.
-fn view_of_whole_requests<'v>(view: &HistoryView<'v>) -> HistoryView<'v> {
+/// Returns a view in which no shortened message fits into the budget of the user's words, if there
+/// is any. In `view` a shortened request may fit and push out a whole one. If that one were
+/// shortened for it, each pass would shorten another request.
+fn view_of_whole_requests<'v>(view: &HistoryView<'v>) -> Option<HistoryView<'v>> {
     let (messages, budget) = (view.messages(), view.user_words_budget());
+    if !messages.iter().any(|message| is_shortened(message)) {
+        return None;
+    }
     let counts =
         messages.iter().enumerate().map(|(position, message)| match is_shortened(message) {
             true => budget.saturating_add(1),
             false => view.tokens(position),
         });
-    HistoryView::counted(messages, counts, view.counter()).user_words(budget)
+    Some(HistoryView::counted(messages, counts, view.counter()).user_words(budget))
 }
 
 /// The changes collected during one run.
 struct Pass<'a, 'v> {
     view: &'a HistoryView<'v>,
     /// The same messages, none of the shortened ones in the budget of the user's words.
-    whole: HistoryView<'v>,
+    whole: Option<HistoryView<'v>>,
     bound: Bound,
     edits: BTreeMap<usize, Arc<Message>>,
     cut: usize,
@@ -285,7 +288,8 @@ impl Pass<'_, '_> {
 
     /// Returns whether a message of the user stays unchanged.
     fn is_verbatim(&self, position: usize) -> bool {
-        [self.view, &self.whole].iter().any(|view| view.anchors().is_verbatim(position))
+        let mut views = std::iter::once(self.view).chain(&self.whole);
+        views.any(|view| view.anchors().is_verbatim(position))
     }
 
     /// Clears media that the user attached before `end`, if the goal is not met yet.

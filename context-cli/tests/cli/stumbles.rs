@@ -1,4 +1,7 @@
-//! Each stumble of a first day with the command, so that nobody stumbles there again.
+//! Each stumble of a first day with the command, so that nobody stumbles there again. Two more are
+//! where their means are: minutes of silence in `terminal::long_work_is_shown_and_cleared`, and an
+//! unknown outcome that looked like a success in
+//! `unknown::a_run_shows_no_outcome_cost_or_cache_that_is_not_known`.
 
 use std::fs;
 
