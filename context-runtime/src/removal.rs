@@ -6,7 +6,8 @@
 //! outputs, the stream of its answer, and the title of its chat. Each function here removes all of
 //! that and counts it in a [`RemovalReport`]. It then searches everything else of the user for the
 //! same words. Copies that no link leads to, such as a copied chat, are not changed but
-//! [reported](Remaining).
+//! [reported](Remaining). Words of system messages are only searched for if these are redacted: many
+//! chats have the same.
 //!
 //! With [`RemovalOptions::dry_run`] the same functions only read: the report then has what
 //! [would go](RemovalReport::items), and what would remain.

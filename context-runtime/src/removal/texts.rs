@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
-use context_core::Message;
 use context_core::base::BlobId;
+use context_core::{Message, Node, Role};
 use context_store_kit::search;
 use serde_json::Value;
 
@@ -37,6 +37,15 @@ impl Needles {
             for run in words.windows(length) {
                 runs.entry(hash(run)).or_insert(self.source);
             }
+        }
+    }
+
+    /// Adds what a message of a removed chat says. System messages are left out: they are the same
+    /// text in many chats, and each of these would be a copy.
+    pub(super) fn add_said(&mut self, node: &Node) {
+        let is_said = node.role().is_some_and(|role| role != Role::System);
+        if let Some(Ok(message)) = is_said.then(|| node.message()) {
+            self.add_message(message);
         }
     }
 
@@ -163,7 +172,7 @@ pub(crate) fn blobs_in(bytes: &[u8]) -> Vec<BlobId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Part, Role};
+    use crate::Part;
 
     fn needles(text: &str) -> Needles {
         let mut needles = Needles::default();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use context_core::base::limits;
 use context_core::memory::{MemoryForget, MemoryScope};
 use context_core::store::{ChatQuery, Cursor, Maintenance, PageWalk, RoundQuery};
-use context_core::{ChatRef, Error, ErrorKind, Result, Role, Store, UserId};
+use context_core::{ChatRef, Error, ErrorKind, Result, Store, UserId};
 
 use super::copies::CopySearch;
 use super::plan::MAX_RUNS;
@@ -20,9 +20,8 @@ const OPERATION: &str = "erase_user";
 /// [counts](RemovalReport::found) what is still found.
 ///
 /// A [dry run](RemovalOptions::dry_run) also searches the data of all other users for what the user
-/// said, was answered, and had from tools, if the store lists its users. System messages are not
-/// searched for, because they are the same for many users. The erasure itself does not search: the
-/// data of all users may be far more than that of one.
+/// said, was answered, and had from tools, if the store lists its users. The erasure itself does
+/// not search: the data of all users may be far more than that of one.
 ///
 /// Returns [`ErrorKind::Unsupported`] if the store does not support maintenance.
 pub async fn erase_user(
@@ -73,7 +72,8 @@ async fn plan(
             options.cancel.report("chat", walk.report.chats);
             plan_chat(store, &summary.chat.chat, &mut blobs, &mut walk).await?;
             if let Some(others) = &others {
-                take_words(store, &summary.chat.chat, &mut needles).await?;
+                let messages = reads::messages(store.history(), &summary.chat.chat).await?;
+                messages.iter().for_each(|placed| needles.add_said(&placed.node));
                 if needles.len() > MAX_RUNS {
                     search(store, others, &needles, &mut walk).await?;
                     needles.clear();
@@ -144,17 +144,6 @@ async fn other_users(maintenance: &dyn Maintenance, user: &UserId) -> Result<Opt
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// Adds the words of a chat, without those of system messages.
-async fn take_words(store: &dyn Store, chat: &ChatRef, needles: &mut Needles) -> Result<()> {
-    for placed in reads::messages(store.history(), chat).await? {
-        let is_said = placed.node.role().is_some_and(|role| role != Role::System);
-        if let Some(Ok(message)) = is_said.then(|| placed.node.message()) {
-            needles.add_message(message);
-        }
-    }
-    Ok(())
 }
 
 /// Searches the data of other users.

@@ -81,8 +81,8 @@ impl<'a> RemovalWalk<'a> {
         self.plan("memory", None, memories::name(record), Some(record.text.len() as u64))
     }
 
-    /// Counts a message with its earlier revisions, takes the words of all if copies are searched
-    /// for, and returns the size.
+    /// Counts a message with its earlier revisions, takes what they say if copies are searched for,
+    /// and returns the size.
     pub(super) async fn count_message(
         &mut self,
         history: &dyn HistoryStore,
@@ -93,11 +93,7 @@ impl<'a> RemovalWalk<'a> {
         let (revisions, bytes) = self.count_node(history, chat, node).await?;
         if self.options.find_copies {
             let earlier = revisions.iter().map(|revision| &*revision.node);
-            for node in std::iter::once(node).chain(earlier) {
-                if let Some(Ok(message)) = node.role().map(|_| node.message()) {
-                    needles.add_message(message);
-                }
-            }
+            std::iter::once(node).chain(earlier).for_each(|node| needles.add_said(node));
         }
         Ok(bytes)
     }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_runtime::memory::MemoryScope;
-use context_runtime::removal::{RemovalReport, erase_user};
+use context_runtime::removal::{
+    Redaction, RemovalReport, delete_chat, erase_user, redact_messages,
+};
 use context_runtime::store::{MemoryRecord, MemoryWrite, NewBlob};
 use context_runtime::{
-    CancelSignal, ChatRef, ContextEngine, Message, Removal, Retention, Role, Store, Timestamp,
-    UserId, assistant, user,
+    CancelSignal, ChatRef, ContextEngine, Fragment, Message, Removal, Retention, Role, Store,
+    Timestamp, UserId, assistant, user,
 };
 
 use crate::removal::{now, options};
@@ -112,4 +114,22 @@ async fn the_plan_of_an_erasure_finds_words_with_other_users() {
     );
     let erased = erase_user(&*store, &"ada".into(), &options()).await.unwrap();
     assert!(!erased.searched && erased.remaining.is_empty(), "an erasure does not search");
+}
+
+/// Hundreds of chats with the same instructions were once listed as copies of the one that went.
+#[tokio::test]
+async fn instructions_that_many_chats_have_are_no_copies() {
+    const INSTRUCTIONS: &str = "You answer questions about harbours briefly and in plain words.";
+    let store = context_runtime::open("mem:").await.unwrap();
+    for name in ["one", "two"] {
+        let instructions = Fragment::from(Message::text(Role::System, INSTRUCTIONS)).with_id("i");
+        let mut chat = engine(&store, "ada", name).await;
+        chat.set([instructions, user(name).with_id("asked")]).save().await.unwrap();
+    }
+    let one = ChatRef::new("ada", "one");
+    let redacted =
+        redact_messages(&*store, &one, &["i".into()], Redaction::Words, &options()).await.unwrap();
+    assert_eq!(left(&[redacted]), [["message i of chat two: says the same"]]);
+    let deleted = delete_chat(&*store, &ChatRef::new("ada", "two"), None, &options()).await;
+    assert!(left(&[deleted.unwrap()]).concat().is_empty());
 }
