@@ -11,6 +11,7 @@ pub(crate) use context_runtime::display::{
     short_id,
 };
 use jiff::SpanRelativeTo;
+use unicode_width::UnicodeWidthStr;
 
 /// Replaces each run of white space by one space.
 pub(crate) fn one_line(text: &str) -> String {
@@ -111,6 +112,23 @@ pub(crate) fn holdings(counts: [u64; 6]) -> String {
     counted.collect::<Vec<_>>().join(", ")
 }
 
+/// Breaks a text between words, so that it fits into the columns behind an indent. Without a number
+/// of columns, it stays one line.
+pub(crate) fn filled(text: &str, indent: usize, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text.to_owned() };
+    let (mut filled, mut at) = (String::with_capacity(text.len()), indent);
+    for word in text.split(' ') {
+        if at > indent {
+            let fits = at + 1 + word.width() <= columns;
+            filled.push_str(&if fits { " ".to_owned() } else { format!("\n{:indent$}", "") });
+            at = if fits { at + 1 } else { indent };
+        }
+        filled.push_str(word);
+        at += word.width();
+    }
+    filled
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -118,6 +136,15 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
+
+    #[test]
+    fn a_text_is_broken_between_words_behind_its_indent() {
+        assert_eq!(filled("one two three", 4, None), "one two three");
+        assert_eq!(filled("one two three", 4, Some(11)), "one two\n    three");
+        // Each of these characters is two columns wide.
+        assert_eq!(filled("二二 二 三", 2, Some(7)), "二二\n  二 三");
+        assert_eq!(filled("a-word-that-is-longer is", 2, Some(8)), "a-word-that-is-longer\n  is");
+    }
 
     #[test]
     fn names_are_one_line_and_show_what_cannot_be_seen() {

@@ -89,6 +89,13 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     }
     let not_reached = not_reached(&*store, &others);
     let status = args.removal.status();
+    let (_removing, options) = match args.removal.dry_run {
+        true => (None, options),
+        false => {
+            let (removing, options) = shown_search(app, &*store, "removing", &options).await?;
+            (Some(removing), options)
+        }
+    };
     let (mut done, mut reports) = (Outcome::Success, Vec::with_capacity(args.chats.len()));
     for name in &args.chats {
         let plan = plans.next().filter(|_| args.removal.dry_run);
@@ -100,7 +107,6 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
                 if let Some(chat) = found.filter(|_| args.workspace.is_named()) {
                     args.workspace.discard(&chat).await?;
                 }
-                let (_removing, options) = shown_search(app, &*store, "removing", &options).await?;
                 let mut removed = delete_chat(&*store, &app.chat(name), None, &options).await?;
                 leave_out(&args.chats, &mut removed);
                 removed

@@ -13,7 +13,7 @@ use self::checks::{Check, Status};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, count};
+use crate::text::{clean, count, filled};
 
 /// Check what is used, and whether it is well.
 #[derive(clap::Args, Debug)]
@@ -72,9 +72,13 @@ fn report(app: &mut App, checks: &[Check]) -> Result<Outcome, Failure> {
                 Status::Unknown => ("unknown", Style::Dim),
             };
             let word = app.out.paint(style, format!("{word:7}")).to_string();
-            app.out.line(format_args!("{word}  {name:width$}  {}", clean(detail)))?;
+            let indent = width + 11;
+            let fill = |text: &str, indent| filled(&clean(text), indent, app.out.columns());
+            let detail = fill(detail, indent);
+            let advice = advice.as_ref().map(|advice| fill(advice, indent + 2));
+            app.out.line(format_args!("{word}  {name:width$}  {detail}"))?;
             if let Some(advice) = advice {
-                app.out.line(format_args!("{:9}{:width$}  → {}", "", "", clean(advice)))?;
+                app.out.line(format_args!("{:indent$}→ {advice}", ""))?;
             }
         }
         let number = [(problems, "problem"), (warnings, "warning")].map(|(n, one)| count(n, one));

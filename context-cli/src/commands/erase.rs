@@ -90,6 +90,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let dry_run = args.removal.dry_run;
     let (working, options) = shown(app, if dry_run { "looking" } else { "erasing" }, &options);
     if dry_run && working.is_shown() {
+        working.steps("chat", all_chats_of(&user, store.history()).await?.len());
         // A store that does not list its users is not searched.
         let others = chats_of_others(&*store, erases, &user).await.unwrap_or_default();
         working.expect(SEARCHED, others);

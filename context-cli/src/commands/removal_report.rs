@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
-use crate::text::{clean, count};
+use crate::text::{clean, count, filled};
 
 /// The options of a removal.
 #[derive(clap::Args, Debug)]
@@ -165,7 +165,9 @@ pub(super) fn end(
     not_reached: &[&str],
 ) -> Result<(), Failure> {
     if !not_reached.is_empty() {
-        app.out.line(format_args!("not reached: {}", not_reached.join("; ")))?;
+        const HEAD: &str = "not reached: ";
+        let all = filled(&not_reached.join("; "), HEAD.len(), app.out.columns());
+        app.out.line(format_args!("{HEAD}{all}"))?;
     }
     let head = app.out.paint(Style::Bold, args.status().replace('_', " ")).to_string();
     let tail = if args.dry_run { "; nothing was changed" } else { "" };

@@ -148,9 +148,9 @@ fn what_an_operator_of_a_file_does() {
             "branches notes --switch main",
             "branches notes --delete shorter",
             "copy notes again",
-            "retain --keep 1 --dry-run",
+            "retain --keep 1 --dry-run --full-time",
             "retain --keep 1",
-            "retain --keep 1 --yes",
+            "retain --keep 1 --yes --full-time",
             "verify",
         ])
     );

@@ -198,7 +198,7 @@ fn without_machine(text: &str) -> String {
     let (before, rest) = text.split_once("$ context doctor\n").expect("a line of the day");
     let (report, after) = rest.split_once("\n$ context ").expect("a next line");
     let mut kept = Vec::new();
-    let mut is_machine = false;
+    let mut is_left_out = false;
     for line in report.lines() {
         if let Ok(mut record) = serde_json::from_str::<Value>(line) {
             for count in ["problems", "warnings"] {
@@ -220,16 +220,17 @@ fn without_machine(text: &str) -> String {
                 !line.starts_with(' ') && words.any(|word| word == *name)
             })
         };
-        is_machine = named(&OF_MACHINE).is_some() || is_machine && line.starts_with(' ');
-        if is_machine || line.contains(" problems, ") {
-            continue;
+        let is_of_machine = named(&OF_MACHINE).is_some();
+        let with_numbers = named(&WITH_NUMBERS).filter(|_| !is_of_machine);
+        let goes_on = line.starts_with(' ');
+        is_left_out = is_of_machine || with_numbers.is_some() || is_left_out && goes_on;
+        if let Some((verdict, name)) =
+            with_numbers.and_then(|it| Some((line.split(it).next()?, it)))
+        {
+            kept.push(format!("{verdict}{name} (…)"));
+        } else if !is_left_out && !line.contains(" problems, ") {
+            kept.push(line.to_owned());
         }
-        let detail =
-            named(&WITH_NUMBERS).and_then(|name| line.split_once(name).map(|it| (it, name)));
-        kept.push(match detail {
-            Some(((verdict, _), name)) => format!("{verdict}{name} (…)"),
-            None => line.to_owned(),
-        });
     }
     format!("{before}$ context doctor\n{}\n$ context {after}", kept.join("\n"))
 }

@@ -95,6 +95,7 @@ impl<'a> RemovalPlan<'a> {
     async fn add_report(&mut self, chat: &ChatRef) -> Result<()> {
         self.users.insert(chat.user.clone());
         self.reports.push(self.walk.finish());
+        self.walk.options.cancel.check("plan_removals")?;
         self.walk.options.cancel.report("removal", self.reports.len() as u64);
         self.needles.source = self.reports.len();
         if self.needles.len() > MAX_RUNS {
