@@ -200,18 +200,16 @@ fn without_machine(text: &str) -> String {
     let mut kept = Vec::new();
     let mut is_left_out = false;
     for line in report.lines() {
-        if let Ok(mut record) = serde_json::from_str::<Value>(line) {
-            for count in ["problems", "warnings"] {
-                assert!(record[count].take().is_u64());
-            }
-            let checks = record["checks"].as_array_mut().expect("a list");
-            checks.retain(|check| !OF_MACHINE.iter().any(|name| check["name"] == *name));
-            for check in checks {
-                if WITH_NUMBERS.iter().any(|name| check["name"] == *name) {
-                    check["detail"] = Value::from("(…)");
+        if let Ok(record) = serde_json::from_str::<Value>(line) {
+            for check in record["checks"].as_array().expect("a list") {
+                let is = |names: &[&str]| names.iter().any(|name| check["name"] == *name);
+                let [name, status, detail, advice] =
+                    ["name", "status", "detail", "advice"].map(|field| check[field].to_string());
+                let detail = if is(&WITH_NUMBERS) { "(…)" } else { detail.as_str() };
+                if !is(&OF_MACHINE) {
+                    kept.push(format!("name {name}, status {status}, {detail}, advice {advice}"));
                 }
             }
-            kept.push(record.to_string());
             continue;
         }
         let named = |names: &[&'static str]| {
