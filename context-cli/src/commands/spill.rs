@@ -354,7 +354,10 @@ async fn prune(
     }
     let pruned = match removal.dry_run {
         true => sum(&going),
-        false => blobs.prune_blobs(&prune).await?,
+        false => {
+            let _removing = Progress::new(&app.out, "removing");
+            blobs.prune_blobs(&prune).await?
+        }
     };
     let not_reached = match pruned.references {
         0 => Vec::new(),

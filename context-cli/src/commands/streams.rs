@@ -346,7 +346,10 @@ async fn drop_streams(
     }
     let pruned = match removal.dry_run {
         true => sum(&going),
-        false => streams(store)?.prune_streams(prune).await?,
+        false => {
+            let _removing = Progress::new(&app.out, "removing");
+            streams(store)?.prune_streams(prune).await?
+        }
     };
     let not_reached = match pruned.streams {
         0 => Vec::new(),

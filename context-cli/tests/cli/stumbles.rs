@@ -190,8 +190,9 @@ fn a_missing_folder_is_named_and_not_to_be_tried_again() {
 #[test]
 fn a_store_is_named_by_its_file() {
     let bench = Bench::with_sample();
-    assert_eq!(bench.ok("--store context.db chats"), bench.ok("chats"));
-    assert_eq!(bench.ok("--store ./context.db chats"), bench.ok("chats"));
+    let chats = bench.ok("chats --full-time");
+    assert_eq!(bench.ok("--store context.db chats --full-time"), chats);
+    assert_eq!(bench.ok("--store ./context.db chats --full-time"), chats);
     let error = refused(&bench, "--store mysql://here/chats chats", 1);
     assert!(error.contains("sqlite") && error.contains("postgres"), "{error}");
 }

@@ -17,6 +17,7 @@ use super::source_args::SourceArgs;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
+use crate::progress::Progress;
 use crate::text::clean;
 
 /// Forget memories, and check by reading back.
@@ -85,6 +86,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     // Facts know which records belong to the same fact, and forget only their own ids.
     let facts = Facts::new(Arc::clone(&store), Arc::new(app.host.clone()))?;
     let mut going = Vec::new();
+    let looking = Progress::new(&app.out, "looking");
     if args.removal.asks() || args.removal.dry_run {
         let mut planned = forget.clone();
         if let MemoryForget::Ids { scope, ids } = &mut planned {
@@ -93,6 +95,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
         }
         going = matching_memories(records, &planned).await?;
     }
+    drop(looking);
     if args.removal.asks() && !going.is_empty() {
         let what = format!("{} of {named}", counted(going.len() as u64, "memory"));
         confirm(app, &what, ", nor the chats they came from")?;
@@ -102,6 +105,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
         would_go = Some(going.len() as u64);
     } else {
         app.out.outlive_reader();
+        let _removing = Progress::new(&app.out, "removing");
         let mut forgotten = facts.forget(&forget).await?;
         if !args.id.is_empty() {
             forgotten = forgotten.and(records.forget_memories(&forget).await?);

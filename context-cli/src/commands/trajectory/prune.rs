@@ -18,6 +18,7 @@ use super::{all_rounds, recorder, rounds_of};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
+use crate::progress::Progress;
 use crate::text::{clean, count, parse_duration, time};
 
 /// Remove old rounds, or inactive branches.
@@ -128,6 +129,9 @@ async fn walk(
     }
     let interrupt = app.interrupt();
     let others = not_reached(&**store, &STAYS);
+    let progress =
+        Progress::new(&app.out, if work == Work::Remove { "removing" } else { "looking" });
+    progress.steps("round", heads.len());
     let (mut rounds, mut nodes) = (0, 0);
     for (agent, heads) in agents {
         interrupt.check("prune")?;
@@ -169,6 +173,7 @@ async fn walk(
                 }
             }
         }
+        progress.advance(heads.len());
     }
     Ok((rounds, nodes))
 }
