@@ -6,8 +6,8 @@
 //! outputs, the stream of its answer, and the title of its chat. Each function here removes all of
 //! that and counts it in a [`RemovalReport`]. It then searches everything else of the user for the
 //! same words. Copies that no link leads to, such as a copied chat, are not changed but
-//! [reported](Remaining). Words of system messages are only searched for if these are redacted: many
-//! chats have the same.
+//! [reported](Remaining). Words of system messages are only searched for if these are redacted,
+//! since many chats have the same.
 //!
 //! With [`RemovalOptions::dry_run`] the same functions only read: the report then has what
 //! [would go](RemovalReport::items), and what would remain.
@@ -73,7 +73,8 @@ pub use self::user::erase_user;
 pub struct RemovalOptions {
     /// The current time.
     pub now: Timestamp,
-    /// Whether all other data of the user is searched for copies. Default: yes.
+    /// Whether all other data of the user is searched for copies, and by the plan of an erasure that
+    /// of all other users. Default: yes.
     pub find_copies: bool,
     /// Whether the removal is only planned: the same data is read, and nothing is written.
     /// Default: no.

@@ -10,7 +10,7 @@ use context_runtime::Error;
 use context_runtime::store::StoreFacts;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tempfile::TempPath;
+use tempfile::{TempDir, TempPath};
 use tokio::time::timeout;
 
 use crate::app::{App, Outcome, file_of, maintenance};
@@ -56,9 +56,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         return Err(Failure::Exists { file });
     }
     let failed = |source| Failure::WriteFile { file: file.clone(), source };
-    // In a folder of its own, the size of the file can be looked at on its way, whatever its name.
-    let folder = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let beside = tempfile::tempdir_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    let beside = partial_folder(&args.file).map_err(failed)?;
     let new = beside.path().join("backup");
     let working = Progress::new(&app.out, "writing the backup");
     let maintenance = maintenance(&*store, "backup")?;
@@ -99,6 +97,15 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
+/// Creates a folder for the incomplete file, in which its size can be looked at whatever its name.
+/// If the process is killed, `doctor` on the backup finds it by its name.
+fn partial_folder(file: &Path) -> io::Result<TempDir> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{name}.partial");
+    tempfile::Builder::new().prefix(&prefix).tempdir_in(folder.unwrap_or(Path::new(".")))
+}
+
 /// Does work, and shows the size of the files in a folder meanwhile.
 async fn while_growing<T>(work: impl Future<Output = T>, folder: &Path, progress: &Progress) -> T {
     let mut work = pin!(work);
@@ -137,6 +144,15 @@ mod tests {
     use std::task::Poll;
 
     use super::*;
+
+    #[test]
+    fn what_a_killed_backup_leaves_has_its_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let partial = partial_folder(&folder.path().join("monday.db")).expect("it is made");
+        assert_eq!(partial.path().parent(), Some(folder.path()));
+        let name = partial.path().file_name().and_then(|name| name.to_str());
+        assert!(name.is_some_and(|name| name.starts_with(".monday.db.partial")), "{name:?}");
+    }
 
     #[tokio::test]
     async fn the_size_of_the_file_is_shown_while_it_grows() {

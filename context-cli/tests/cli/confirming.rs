@@ -78,6 +78,28 @@ fn a_script_confirms_or_nothing_is_written() {
     }
 }
 
+#[test]
+fn what_others_have_of_a_user_is_listed_before_an_erasure() {
+    let bench = Bench::new();
+    let secret = "the pass phrase of the harbour account is quinquereme of Nineveh";
+    bench.file("trip.json", format!(r#"[{{"role": "user", "content": "{secret}"}}]"#));
+    for user in ["ada", "bob"] {
+        bench.ok(&format!("--user {user} import trip.json"));
+    }
+    let told = bench.ok("erase ada --dry-run");
+    let copy = "still there: message m1 of chat trip of user bob: says the same\n";
+    assert!(told.contains("would go  chat trip") && told.contains(copy), "{told}");
+    assert!(!told.contains("other users"), "{told}");
+    let plan = &bench.records("erase ada --dry-run")[0];
+    let copies = plan["copies"].as_array().expect("they were searched for");
+    assert!(copies.iter().all(|copy| copy["user"] == "bob"), "{plan}");
+    let proof = &bench.records("erase ada --yes")[0];
+    assert!(proof.get("copies").is_none(), "{proof}");
+    let others = "the same words in data of other users, which --dry-run lists";
+    assert_eq!(proof["not_reached"][0], others);
+    assert_eq!(bench.records("--user bob log trip").len(), 1);
+}
+
 /// A branch without messages of its own, and a checkpoint, come back with one command.
 #[test]
 fn what_can_be_undone_does_not_ask() {

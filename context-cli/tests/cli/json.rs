@@ -141,8 +141,8 @@ const NOT_REACHED: [&str; 6] = [
 fn removed(one_of: &[&str], bytes: u64) -> Value {
     let mut report = json!({"chats": 0, "branches": 0, "checkpoints": 0, "messages": 0,
         "revisions": 0, "bytes": bytes, "boundaries": 0, "titles": 0, "rounds": 0, "nodes": 0,
-        "memories": 0, "fragments": 0, "blobs": 0, "streams": 0, "found": 0, "searched": false, "remaining": [],
-        "items": []});
+        "memories": 0, "fragments": 0, "blobs": 0, "streams": 0, "found": 0, "searched": false,
+        "remaining": [], "items": []});
     for kind in one_of {
         report[*kind] = json!(1);
     }

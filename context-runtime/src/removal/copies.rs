@@ -25,7 +25,7 @@ pub(super) struct CopySearch<'a> {
     is_of_others: bool,
     /// The number of searched chats.
     chats: u64,
-    /// The copies, with the source of their words.
+    /// The copies, with the source of their words. What cannot be read is listed with the first.
     found: Vec<(usize, Remaining)>,
 }
 

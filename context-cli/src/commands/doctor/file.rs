@@ -92,7 +92,7 @@ impl StoreFile {
         }
     }
 
-    /// Finds files that a process which was killed did not complete.
+    /// Finds files and folders that a process which was killed did not complete.
     fn leftovers(&self) -> Option<Check> {
         let name = self.path.file_name()?.to_str()?;
         let begin = format!(".{name}.partial");

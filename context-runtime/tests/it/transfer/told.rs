@@ -1,4 +1,4 @@
-//! How far the work on a file is.
+//! An import and a check tell how many bytes of a file are done.
 
 use std::io::Cursor;
 use std::sync::{Arc, Mutex};
