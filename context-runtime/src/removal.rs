@@ -73,8 +73,8 @@ pub use self::user::erase_user;
 pub struct RemovalOptions {
     /// The current time.
     pub now: Timestamp,
-    /// Whether all other data of the user is searched for copies, and by the plan of an erasure that
-    /// of all other users. Default: yes.
+    /// Whether all other data of the user is searched for copies. The plan of an erasure searches
+    /// the data of all other users. Default: yes.
     pub find_copies: bool,
     /// Whether the removal is only planned: the same data is read, and nothing is written.
     /// Default: no.
