@@ -170,19 +170,21 @@ fn a_store_that_does_not_answer_gives_no_candidates_and_no_noise() {
     assert_eq!(unknown.status.code(), Some(2));
 }
 
-/// `cargo test --release -p context-layer-cli --test cli -- --ignored 100_000_chats`
+/// Offers few of many names, so that the answer is there at once.
 #[test]
-#[ignore = "slow"]
-fn names_among_100_000_chats_are_there_at_once() {
+#[ignore = "takes a minute; cargo xtask ci --long runs it"]
+fn large_of_100_000_chats_some_are_offered() {
     let bench = Bench::new();
     let chat = |n| json!({"messages": [{"role": "user", "content": format!("question {n}")}]});
     let lines: Vec<String> = (0..100_000).map(|n| chat(n).to_string()).collect();
     bench.file("many.jsonl", lines.join("\n"));
-    bench.ok("import many.jsonl");
-    for line in ["context log ", "context log many", "context log zebra"] {
-        let started = Instant::now();
+    // It tells how far it is, so that standard error is not empty.
+    let import = context(bench.path(), &["import", "many.jsonl"]).output();
+    assert!(import.expect("the executable runs").status.success());
+    for (line, offered) in [("context log ", 200), ("context log many", 200), ("context log z", 0)]
+    {
         let names = fish(&bench, line);
-        eprintln!("{line:?}: {} names in {:?}", names.len(), started.elapsed());
-        assert!(started.elapsed() < Duration::from_secs(1) && names.len() <= 200, "{line}");
+        assert_eq!(names.len(), offered, "{line}: {names:?}");
+        assert!(names.iter().all(|name| name.starts_with("many")), "{line}: {names:?}");
     }
 }

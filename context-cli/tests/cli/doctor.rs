@@ -168,8 +168,11 @@ fn damage_and_other_versions_are_told_apart() {
 fn what_is_not_well_is_a_warning_with_advice() {
     let bench = Bench::with_sample();
     bench.file(".context.db.partial0", "");
+    fs::create_dir(bench.path().join(".context.db.partialA7")).expect("it is made");
     let (status, found) = checks(&bench, "");
     assert_eq!((status, &found["leftovers"]["status"]), (0, &Value::from("warning")));
+    let detail = found["leftovers"]["detail"].as_str().unwrap_or_default();
+    assert!(detail.starts_with("2 leftovers in "), "a file and the folder of a backup: {detail}");
     let file = bench.path().join("context.db");
     let mut permissions = fs::metadata(&file).expect("the store").permissions();
     permissions.set_readonly(true);

@@ -9,8 +9,9 @@ use crate::{coverage, fuzz, mutants, semver, tools, torture};
 
 /// Tests that are ignored because they are large: the package, the test program, and a part of the
 /// test names.
-const LARGE: [(&str, &str, &str); 4] = [
+const LARGE: [(&str, &str, &str); 5] = [
     ("context-runtime", "it", "large"),
+    ("context-cli", "cli", "large"),
     ("context-store-sqlite", "life", "scale"),
     ("context-trajectory-export", "it", "read_back"),
     ("xtask", "it", "outside"),
@@ -103,4 +104,32 @@ fn faults_step(run: Run<'_>) -> Step<'_> {
         prepared(Cargo::new(run.workspace.root(), "test").args(args), run).envs(&LONG_FAULTS).run()
     };
     Step { name: format!("test {FACADE} {FAULTS}, {}", much.join(" ")), run: Box::new(step) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::LARGE;
+    use crate::source;
+
+    /// A test that promises to run here names itself so that it does.
+    #[test]
+    fn what_is_left_to_the_long_mode_is_run_by_it() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut found = 0;
+        for file in source::files(&root).expect("the sources can be read") {
+            for rest in file.text.split("; cargo xtask ci --long runs it\"]").skip(1) {
+                let name = rest.split("fn ").nth(1).and_then(|rest| rest.split('(').next());
+                let name = format!("{}::{}", file.path, name.unwrap_or_default());
+                let is_run = LARGE.iter().any(|(package, test, part)| {
+                    name.strip_prefix(&format!("{package}/tests/{test}/"))
+                        .is_some_and(|name| name.contains(part))
+                });
+                assert!(is_run, "{name}");
+                found += 1;
+            }
+        }
+        assert!(found > 10, "{found}");
+    }
 }

@@ -102,8 +102,7 @@ impl StoreFile {
         });
         let number = left.count();
         (number > 0).then(|| {
-            let detail =
-                format!("{} in {}", count(number, "partial file"), self.folder().display());
+            let detail = format!("{} in {}", count(number, "leftover"), self.folder().display());
             Check::warning("leftovers", format!("{detail}: {begin}…")).advice(
                 "a killed process left them, or one is creating the store or a backup just now",
             )

@@ -345,7 +345,7 @@ async fn nothing_is_lost_in_any_order_of_events() {
 
 #[tokio::test(start_paused = true)]
 #[ignore = "takes minutes; cargo xtask ci --long runs it"]
-async fn nothing_is_lost_in_ten_thousand_orders_of_events() {
+async fn large_nothing_is_lost_in_ten_thousand_orders_of_events() {
     interleavings(0..10_000).await;
 }
 
