@@ -8,6 +8,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::case::Case;
+use crate::missing::Missing;
 use crate::run::run_case;
 use crate::settings::{CaseSettings, is_selected};
 use crate::store_fixture::StoreFixture;
@@ -36,6 +37,28 @@ pub fn main(subject: impl StoreFixture) -> ExitCode {
         Trial::ignorable_test(case.to_string(), move || program.run(case))
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+/// Reports every selected case as ignored, for the `main` of a program whose store cannot be
+/// reached here, and returns the exit code.
+///
+/// ```no_run
+/// # use std::process::ExitCode;
+/// # fn run(_url: &str) -> ExitCode { ExitCode::SUCCESS }
+/// fn main() -> ExitCode {
+///     match context_conformance::find_server("CONTEXT_TEST_POSTGRES_URL") {
+///         Ok(url) => run(&url),
+///         Err(missing) => context_conformance::ignore_all(&missing),
+///     }
+/// }
+/// ```
+pub fn ignore_all(missing: &Missing) -> ExitCode {
+    let selected = cases::all().filter(|case| is_selected(case.group, case.name));
+    let trials = selected.map(|case| {
+        let missing = missing.clone();
+        Trial::ignorable_test(case.to_string(), move || Ok(Completion::ignored_with(missing)))
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
 
 struct Program {

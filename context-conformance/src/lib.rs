@@ -145,7 +145,7 @@
 //! | `CONTEXT_CONFORMANCE_KILLS` | the number of writing processes to kill |
 //! | `PROPTEST_CASES` | the number of trees or conversations for a renderer, a codec or a policy |
 //! | `CONTEXT_TEST_POSTGRES_URL`, `CONTEXT_TEST_REDIS_URL`, `CONTEXT_TEST_REDIS_CLUSTER_URL` | servers to test against, see [`server_url`] |
-//! | `CONTEXT_REQUIRE_SERVICES` | fail instead of skip if one of those is not set |
+//! | `CONTEXT_REQUIRE_SERVICES` | fail instead of ignore if one of those is not set |
 //!
 //! Random choices come from the seed alone, and results do not depend on a clock, apart from time
 //! limits. The crate does not provision servers and does not measure speed.
@@ -167,6 +167,7 @@ pub mod histories;
 mod life;
 pub mod memory;
 mod memory_fixture;
+mod missing;
 mod model;
 mod namespace;
 pub mod policy;
@@ -185,6 +186,7 @@ mod step;
 mod store_fixture;
 mod stream_fixture;
 mod suite_check;
+mod test_program;
 mod verdict;
 mod visible_chat;
 mod worker;
@@ -193,11 +195,13 @@ pub use case::{Case, Requires};
 pub use cases::all as cases;
 pub use difference::{Difference, assert_same, find_difference};
 pub use environment::{FixedClock, SequenceIds};
-pub use harness::main;
+pub use harness::{ignore_all, main};
+pub use missing::Missing;
 pub use namespace::file_name;
 pub use report::{CaseResult, Report, SUITE_VERSION};
 pub use run::{assert_conforms, run, run_with};
-pub use service::server_url;
+pub use service::{find_optional_server, find_server, server_url, test_data};
 pub use settings::CaseSettings;
 pub use store_fixture::StoreFixture;
+pub use test_program::TestProgram;
 pub use verdict::Verdict;

@@ -28,6 +28,8 @@ pub struct PostgresOptions {
     /// Whether a commit waits until it is on disk. Without this, tests are faster, but the last
     /// commits are lost when the server is killed.
     pub durable: bool,
+    /// The folder of the programs, one of [`Postgres::all_programs`]. Otherwise the first of them.
+    pub programs: Option<PathBuf>,
     /// Further settings, as in `postgresql.conf`. Later ones override earlier ones.
     pub settings: Vec<(String, String)>,
 }
@@ -41,6 +43,12 @@ impl PostgresOptions {
     /// Sets whether a commit waits until it is on disk.
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = durable;
+        self
+    }
+
+    /// Sets the folder of the programs, for a version other than the usual one.
+    pub fn programs(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.programs = Some(folder.into());
         self
     }
 
@@ -70,6 +78,12 @@ impl Postgres {
         programs::postgres()
     }
 
+    /// Returns the folders of the programs of all installed versions. The first is that of
+    /// [`programs`](Self::programs).
+    pub fn all_programs() -> Vec<PathBuf> {
+        programs::postgres_versions()
+    }
+
     /// Returns the version of those programs, such as `15.20`.
     ///
     /// # Errors
@@ -87,7 +101,7 @@ impl Postgres {
     /// If the server is not installed, does not start, or does not answer within 30 seconds. In the
     /// last two cases, the error contains the end of the log.
     pub fn start(options: PostgresOptions) -> Result<Self, ServerError> {
-        let programs = Self::programs()?;
+        let programs = options.programs.clone().map_or_else(Self::programs, Ok)?;
         let instance = Instance::new(SERVER, QUIT)?;
         let data = instance.data().display().to_string();
         let set_up =
@@ -159,6 +173,24 @@ impl Postgres {
         let name = name.replace('"', "\"\"");
         Session::open(self.address(), USER, "postgres")?
             .execute(&format!("CREATE DATABASE \"{name}\""))
+    }
+
+    /// Whether the server could create this extension.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not run.
+    pub fn offers(&self, extension: &str) -> Result<bool, ServerError> {
+        let name = extension.replace('\'', "''");
+        let asked = format!(
+            "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = '{name}')
+             THEN RAISE EXCEPTION 'not available'; END IF; END $$"
+        );
+        match Session::open(self.address(), USER, "postgres")?.execute(&asked) {
+            Ok(()) => Ok(true),
+            Err(ServerError::Refused { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Kills the server and all its processes with SIGKILL, and waits until they are gone. The data

@@ -10,28 +10,36 @@ const PREFIXES: [&str; 2] = ["/opt/homebrew/opt", "/usr/local/opt"];
 
 /// Returns the folder of `initdb` and `postgres`.
 pub(crate) fn postgres() -> Result<PathBuf, ServerError> {
+    let found = postgres_versions().into_iter().next();
+    found.ok_or_else(|| ServerError::NotInstalled { program: "postgres", searched: folders() })
+}
+
+/// Returns the folders of `initdb` and `postgres` of each version, the preferred one first.
+pub(crate) fn postgres_versions() -> Vec<PathBuf> {
+    let is_there =
+        |folder: &PathBuf| folder.join("initdb").is_file() && folder.join("postgres").is_file();
+    let mut found: Vec<PathBuf> = Vec::new();
+    for folder in folders().into_iter().filter(is_there) {
+        // The links of Debian on PATH lead to a folder that has the other programs, too.
+        let program = folder.join("postgres");
+        let real = fs::canonicalize(&program).unwrap_or(program);
+        let real = real.parent().filter(|real| real.join("initdb").is_file()).unwrap_or(&folder);
+        if !found.iter().any(|known| known == real) {
+            found.push(real.to_path_buf());
+        }
+    }
+    found
+}
+
+/// Returns the folders in which the programs of PostgreSQL may be.
+fn folders() -> Vec<PathBuf> {
     let mut folders = named("CONTEXT_PG_BIN");
     folders.extend(path());
     folders.extend(versions(Path::new("/usr/lib/postgresql"), ""));
     folders.extend(PREFIXES.iter().flat_map(|prefix| versions(Path::new(prefix), "postgresql@")));
     folders.extend(PREFIXES.iter().map(|prefix| Path::new(prefix).join("postgresql/bin")));
     folders.extend(cache("postgresql"));
-    let found = folders
-        .iter()
-        .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file());
-    match found {
-        // The links of Debian on PATH lead to a folder that has the other programs, too.
-        Some(folder) => {
-            let program = folder.join("postgres");
-            let real = fs::canonicalize(&program).unwrap_or(program);
-            Ok(real
-                .parent()
-                .filter(|real| real.join("initdb").is_file())
-                .unwrap_or(folder)
-                .to_path_buf())
-        }
-        None => Err(ServerError::NotInstalled { program: "postgres", searched: folders }),
-    }
+    folders
 }
 
 /// Returns the program `redis-server` or a replacement of it.

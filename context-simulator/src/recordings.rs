@@ -30,13 +30,18 @@ pub struct Exchange {
     pub events: Vec<String>,
 }
 
-/// Returns the folder of test data: the one that `CONTEXT_TEST_DATA` names, else `shared` next to
-/// the workspace of this crate. Reports a missing folder on standard error, since standard output
-/// may be for machines.
-pub fn folder() -> Option<PathBuf> {
+/// Returns the place of test data: the folder that `CONTEXT_TEST_DATA` names, else `shared` next to
+/// the workspace of this crate. It need not exist.
+pub fn root() -> PathBuf {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let named = std::env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty());
-    let folder = named.map_or(beside, PathBuf::from);
+    named.map_or(beside, PathBuf::from)
+}
+
+/// Returns the [`root`] of test data if it is there. Reports a missing one on standard error, since
+/// standard output may be for machines.
+pub fn folder() -> Option<PathBuf> {
+    let folder = root();
     if folder.join("data").is_dir() {
         return Some(folder);
     }

@@ -5,16 +5,13 @@ mod subject;
 
 use std::process::ExitCode;
 
-#[expect(clippy::print_stderr, reason = "what is skipped is said")]
+use context_conformance::{find_optional_server, ignore_all};
+
 fn main() -> ExitCode {
-    let variable = "CONTEXT_TEST_POOLER_URL";
-    match std::env::var(variable).ok().filter(|url| !url.is_empty()) {
-        Some(url) => {
+    match find_optional_server("CONTEXT_TEST_POOLER_URL", "a pooler of transactions") {
+        Ok(url) => {
             subject::run("postgres behind a pooler", url, |config| config.statement_cache(0))
         }
-        None => {
-            eprintln!("SKIPPED: {variable} is not set; it names a pooler of transactions");
-            ExitCode::SUCCESS
-        }
+        Err(missing) => ignore_all(&missing),
     }
 }

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use cargo_metadata::Message;
@@ -97,9 +97,13 @@ impl Cargo {
     }
 
     /// Runs the call with inherited output streams.
-    pub(crate) fn run(mut self) -> Result<Verdict> {
-        let status = self.0.status().with_context(|| format!("could not run {:?}", self.0))?;
-        Ok(Verdict::of(status.success()))
+    pub(crate) fn run(self) -> Result<Verdict> {
+        Ok(Verdict::of(self.status()?.success()))
+    }
+
+    /// Runs the call with inherited output streams, and returns how it ended.
+    pub(crate) fn status(mut self) -> Result<ExitStatus> {
+        self.0.status().with_context(|| format!("could not run {:?}", self.0))
     }
 
     /// Runs the call, passes its standard output on, and hands each line to `read`.

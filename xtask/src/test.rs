@@ -1,14 +1,20 @@
 //! `cargo xtask test`: all tests, from a fresh clone.
 //!
 //! The task needs only cargo. It starts the servers that tests need first, see
-//! [`services`](crate::services). Without a server, the tests that need it are skipped, and the
-//! last lines of the output say so.
+//! [`services`](crate::services). The standard harness of Rust decides at build time which tests
+//! are ignored, so those in need of something are, and the task runs them in a second call if it is
+//! there, see [`ignored`]. The last lines of the output list the rest, by reason.
+
+mod ignored;
+mod report;
+mod tool;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use anyhow::Result;
 
+pub(crate) use self::report::TestReport;
 use crate::process::{Cargo, Verdict};
 use crate::services::browser;
 use crate::services::need::{self, Need};
@@ -26,7 +32,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let data = workspace.data_root();
     if !data.is_dir() {
         println!(
-            "no test data in {}: tests that need it are skipped; name its folder in CONTEXT_TEST_DATA",
+            "no test data in {}: tests that need it are ignored; name its folder in CONTEXT_TEST_DATA",
             data.display()
         );
     }
@@ -38,30 +44,33 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         println!("{missing}");
     }
     let environment = environment(workspace, &services);
-    let mut failed = Vec::new();
-    let mut run = |cargo: Cargo| {
-        let cargo = cargo.args(cargo_args(&args.cargo_args)).envs(&environment);
-        cargo.run_reading(|line| failed.extend(failed_test(line).map(String::from)))
-    };
-    let mut verdict = run(Cargo::new(workspace.root(), "test"))?;
+    let has = what_is_there(workspace, &services);
+    let mut report = TestReport::default();
+    let given = &args.cargo_args;
+    let here = || Ok(Cargo::new(workspace.root(), "test").envs(&environment));
+    let mut verdict = report.run(&here, given, &has)?;
     for outside in &outside {
-        let cargo = Cargo::building_into(workspace.target_folder(), outside.root(), "test");
-        verdict = verdict.and(run(cargo)?);
+        let target = workspace.target_folder();
+        let there = || Ok(Cargo::building_into(target, outside.root(), "test").envs(&environment));
+        verdict = verdict.and(report.run(&there, given, &has)?);
     }
     if let Some(missing) = services.missing() {
         println!("{missing}");
     }
-    // The output of the tests that failed is far above.
-    for test in failed {
-        println!("failed: {test}");
-    }
+    print!("{report}");
     Ok(verdict)
 }
 
-/// Returns the name of the test if a line of output reports that it failed.
-fn failed_test(line: &str) -> Option<&str> {
-    let (name, outcome) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
-    outcome.starts_with("FAILED").then(|| name.trim_end())
+/// Returns whether something that tests need is there, by the name that the reasons of ignored
+/// tests have for it.
+pub(crate) fn what_is_there<'a>(
+    workspace: &'a Workspace,
+    services: &'a Services,
+) -> impl Fn(&str) -> bool + 'a {
+    |thing| match thing {
+        "test data" => workspace.data_root().is_dir(),
+        thing => services.has(thing) || tool::is_there(thing),
+    }
 }
 
 /// Returns the environment variables for tests.
@@ -96,7 +105,7 @@ fn is(spec: &str, krate: &str) -> bool {
 
 /// Returns the arguments of `cargo test`: the whole workspace, unless packages are named. All
 /// failures are shown, not only those of the first crate.
-fn cargo_args(given: &[String]) -> Vec<String> {
+pub(super) fn cargo_args(given: &[String]) -> Vec<String> {
     let named = !packages(given).is_empty();
     let scope: &[&str] = if named { &[] } else { &["--workspace", "--all-features"] };
     let fixed = ["--locked", "--no-fail-fast"].iter();
@@ -124,7 +133,7 @@ fn packages(given: &[String]) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{cargo_args, failed_test, is, packages};
+    use super::{cargo_args, is, packages};
 
     fn words(given: &str) -> Vec<String> {
         given.split_whitespace().map(String::from).collect()
@@ -133,14 +142,6 @@ mod tests {
     #[track_caller]
     fn check(given: &str, expect: &str) {
         assert_eq!(cargo_args(&words(given)).join(" "), expect);
-    }
-
-    #[test]
-    fn a_failed_test_is_found_in_the_output() {
-        let name = "cases::one (line 17)";
-        assert_eq!(failed_test("test cases::one (line 17)   ... FAILED"), Some(name));
-        assert_eq!(failed_test("test cases::one ... ok"), None);
-        assert_eq!(failed_test("a line of a test ... FAILED"), None);
     }
 
     #[test]

@@ -34,9 +34,7 @@ fn list(values: &[Value]) -> Option<&Vec<Value>> {
 #[track_caller]
 fn come_back(folder: &str, extension: &str, look: impl Fn(&Bench, &[Value])) -> String {
     let files = data(folder, extension);
-    if files.is_empty() {
-        return format!("skipped: no {folder} data here (set CONTEXT_TEST_DATA)");
-    }
+    assert!(!files.is_empty(), "no {folder} data");
     let (mut chats, mut messages, mut branches) = (0, 0, 0);
     for file in files {
         let text = fs::read_to_string(&file).expect("data can be read");
@@ -63,11 +61,13 @@ fn come_back(folder: &str, extension: &str, look: impl Fn(&Bench, &[Value])) -> 
 }
 
 #[test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 fn airline_conversations_come_back() {
     println!("{}", come_back("tau-bench", "json", |_, _| {}));
 }
 
 #[test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 fn coding_trajectories_come_back() {
     println!("{}", come_back("swe-agent", "traj", |_, _| {}));
 }
@@ -82,6 +82,7 @@ fn heads(bench: &Bench) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 fn sessions_come_back_and_each_end_is_a_branch() {
     let look = |bench: &Bench, lines: &[Value]| {
         let parents: Vec<_> = lines.iter().filter_map(|line| line["parentUuid"].as_str()).collect();
@@ -98,6 +99,7 @@ fn sessions_come_back_and_each_end_is_a_branch() {
 }
 
 #[test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 fn answer_trees_come_back_and_each_leaf_is_a_branch() {
     let look = |bench: &Bench, file: &[Value]| {
         let (mut waiting, mut leaves) = (vec![&file[0]["tree"]["tree"]], 0);
@@ -120,11 +122,9 @@ fn answer_trees_come_back_and_each_leaf_is_a_branch() {
 
 /// Sessions of Claude Code contain the time of each line, the model and its token usage.
 #[test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 fn the_rounds_of_a_session_have_its_times_model_and_tokens() {
-    let Some(file) = data("claude-code", "jsonl").into_iter().next_back() else {
-        eprintln!("no sessions of Claude Code: set CONTEXT_TEST_DATA");
-        return;
-    };
+    let file = data("claude-code", "jsonl").into_iter().next_back().expect("test data");
     let bench = Bench::new();
     let ran = bench.run(&format!("import {} --chat session --trajectory", file.display()));
     assert_eq!(ran.status, 0, "{}", ran.err);

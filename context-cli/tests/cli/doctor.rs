@@ -219,8 +219,9 @@ fn secrets_are_hidden_and_a_server_that_is_down_is_a_problem() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 fn a_postgres_server_tells_its_version_size_and_time() {
-    let Some(fixture) = Postgres::new("doctor") else { return };
+    let fixture = Postgres::new("doctor");
     let bench = Bench::with_sample();
     let url = fixture.url();
     bench.run(&format!("--store {url} import notes.json"));
@@ -235,8 +236,9 @@ fn a_postgres_server_tells_its_version_size_and_time() {
 }
 
 #[test]
+#[ignore = "needs Redis; `cargo xtask test` runs it"]
 fn a_redis_server_tells_what_it_saves() {
-    let Some(fixture) = OwnRedis::new() else { return };
+    let fixture = OwnRedis::new();
     let bench = Bench::with_sample();
     let url = fixture.url();
     bench.run(&format!("--store {url} import notes.json"));

@@ -62,8 +62,9 @@ fn import(refusals: &RefusalFixture, url: &str) {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 fn a_schema_of_an_older_version_is_looked_at_after_an_upgrade() {
-    let Some(fixture) = Postgres::new("older") else { return };
+    let fixture = Postgres::new("older");
     let refusals = RefusalFixture::new();
     import(&refusals, &fixture.url());
     fixture.with(&fixture.database, async |client| {
@@ -92,8 +93,9 @@ fn a_schema_of_an_older_version_is_looked_at_after_an_upgrade() {
 }
 
 #[test]
+#[ignore = "needs Redis; `cargo xtask test` runs it"]
 fn keys_of_an_older_layout_are_looked_at_after_an_upgrade() {
-    let Some(fixture) = OwnRedis::new() else { return };
+    let fixture = OwnRedis::new();
     let refusals = RefusalFixture::new();
     import(&refusals, &fixture.url());
     let mut server = fixture.connection(0);

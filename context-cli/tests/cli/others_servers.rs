@@ -66,8 +66,9 @@ fn looking_changes_nothing(refusals: &RefusalFixture, fixture: &dyn ServerFixtur
 }
 
 #[test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 fn every_command_leaves_databases_and_schemas_of_others_as_they_are() {
-    let Some(fixture) = Postgres::new("others") else { return };
+    let fixture = Postgres::new("others");
     let refusals = RefusalFixture::new();
     let schemas = [
         ("chats", "CREATE TABLE chats.chat (no int); INSERT INTO chats.chat VALUES (7)"),
@@ -88,8 +89,9 @@ fn every_command_leaves_databases_and_schemas_of_others_as_they_are() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 fn a_database_or_schema_is_made_only_to_put_something_into_it() {
-    let Some(fixture) = Postgres::new("mistyped") else { return };
+    let fixture = Postgres::new("mistyped");
     let refusals = RefusalFixture::new();
     fixture.run(
         "CREATE SCHEMA empty; CREATE TABLE public.invoice (total numeric); INSERT INTO invoice VALUES (1.5)",
@@ -107,8 +109,9 @@ fn a_database_or_schema_is_made_only_to_put_something_into_it() {
 }
 
 #[test]
+#[ignore = "needs Redis; `cargo xtask test` runs it"]
 fn every_command_leaves_keys_of_others_as_they_are() {
-    let Some(fixture) = OwnRedis::new() else { return };
+    let fixture = OwnRedis::new();
     let refusals = RefusalFixture::new();
     for (prefix, command) in [
         ("chats:", "SET chats:{user}:chats 7"),
@@ -122,8 +125,9 @@ fn every_command_leaves_keys_of_others_as_they_are() {
 }
 
 #[test]
+#[ignore = "needs Redis; `cargo xtask test` runs it"]
 fn a_prefix_is_used_only_to_put_something_into_it() {
-    let Some(fixture) = OwnRedis::new() else { return };
+    let fixture = OwnRedis::new();
     let refusals = RefusalFixture::new();
     only_some_make_it(&refusals, &fixture, &fixture.url(), "an empty server");
     for command in ["SET shopping 7", "HSET shop:cart apples 3", "SET {store}:layout blue"] {

@@ -5,8 +5,9 @@ use crate::server_fixture::{Postgres, ServerFixture as _};
 
 /// The server and the replica of the page are one server here, which has no replica.
 #[test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 fn the_commands_of_the_page_do_what_it_says() {
-    let Some(server) = Postgres::new("scale") else { return };
+    let server = Postgres::new("scale");
     let page = include_str!("../../../docs/scale.md");
     let bench = Bench::with_sample();
     let url = server.url();

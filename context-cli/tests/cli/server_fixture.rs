@@ -23,15 +23,14 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Returns `None`, with a message, if there is no server.
-    pub(crate) fn new(test: &str) -> Option<Self> {
-        let url = server_url("CONTEXT_TEST_POSTGRES_URL")?;
+    pub(crate) fn new(test: &str) -> Self {
+        let url = server_url("CONTEXT_TEST_POSTGRES_URL");
         let server = url.rsplit_once('/').expect("a database is named").0.to_owned();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let database = format!("context_cli_{test}_{}", std::process::id());
         let fixture = Self { runtime: runtime.expect("a runtime"), server, database };
         fixture.on("postgres", &format!("CREATE DATABASE {}", fixture.database));
-        Some(fixture)
+        fixture
     }
 
     /// Returns the URL of a store in a database.
@@ -114,12 +113,9 @@ impl ServerFixture for Postgres {
 pub(crate) struct OwnRedis(Redis);
 
 impl OwnRedis {
-    /// Returns `None`, with a message, if no server is requested.
-    pub(crate) fn new() -> Option<Self> {
-        let _wanted = server_url("CONTEXT_TEST_REDIS_URL")?;
-        Some(Self(
-            Redis::start(RedisOptions::new()).expect("where there is one server there is another"),
-        ))
+    pub(crate) fn new() -> Self {
+        let _wanted = server_url("CONTEXT_TEST_REDIS_URL");
+        Self(Redis::start(RedisOptions::new()).expect("where there is one server there is another"))
     }
 
     pub(crate) fn connection(&self, database: u8) -> redis::Connection {

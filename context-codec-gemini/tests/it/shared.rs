@@ -56,14 +56,9 @@ pub(crate) fn check_contents(body: &Value) {
     assert_eq!(contents.last().unwrap()["role"], "user", "{body}");
 }
 
-/// Returns a folder or file of the test data. If it is missing, prints that and returns `None`.
-pub(crate) fn data(path: &str) -> Option<PathBuf> {
-    let path = folder()?.join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    println!("skipped: no test data at {}", path.display());
-    None
+/// Returns a folder or file of the test data.
+pub(crate) fn data(path: &str) -> PathBuf {
+    folder().expect("test data").join(path)
 }
 
 /// Returns the files below a folder, in order.

@@ -454,16 +454,13 @@ fn a_wait_nobody_means_is_none() {
 }
 
 #[test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 fn recorded_errors_are_understood() {
     let root = std::env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty());
     let shared = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared");
     let root = root
         .map_or_else(|| shared.into(), std::path::PathBuf::from)
         .join("data/vercel-ai-fixtures");
-    if !root.is_dir() {
-        eprintln!("{} is absent, nothing read", root.display());
-        return;
-    }
     let read = |provider, status, file: &str| {
         let body = std::fs::read_to_string(root.join(file)).expect("a recorded error");
         context_codec_kit::classify(provider, Some(status), &body)

@@ -1,17 +1,17 @@
-//! Recorded data, if it is present.
+//! Recorded data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use context_simulator::recordings::{self, Exchange};
 
-pub(crate) fn folder() -> Option<PathBuf> {
-    recordings::folder().map(|folder| folder.join("data"))
+pub(crate) fn folder() -> PathBuf {
+    recordings::folder().expect("test data").join("data")
 }
 
 /// Returns the recorded exchanges in this form.
-pub(crate) fn exchanges(form: &str) -> Option<Vec<Exchange>> {
-    folder().map(|folder| recordings::exchanges(&folder.join("pydantic-ai-cassettes"), form))
+pub(crate) fn exchanges(form: &str) -> Vec<Exchange> {
+    recordings::exchanges(&folder().join("pydantic-ai-cassettes"), form)
 }
 
 /// Returns the files of a folder with this extension.

@@ -69,13 +69,11 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs Graphviz; `cargo xtask test` runs it"]
     fn graphviz_reads_it() {
         let dot =
             Command::new("dot").arg("-Tplain").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let Ok(mut dot) = dot else {
-            println!("skipped: Graphviz is not installed here");
-            return;
-        };
+        let mut dot = dot.expect("Graphviz is installed");
         let mut stdin = dot.stdin.take().expect("piped");
         stdin.write_all(hostile().draw(GraphFormat::Dot).as_bytes()).expect("dot reads its input");
         drop(stdin);

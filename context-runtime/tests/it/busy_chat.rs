@@ -74,6 +74,11 @@ async fn sixteen_engines_are_never_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = format!("sqlite:{}", folder.path().join("chats.db").display());
     take_turns(&context_runtime::open(&file).await.unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs PostgreSQL and Redis; `cargo xtask test` runs it"]
+async fn sixteen_engines_are_never_refused_on_a_server() {
     let servers = Servers::open("busy_chat").await;
     for (_, store) in &servers.stores {
         take_turns(store).await;

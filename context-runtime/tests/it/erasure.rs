@@ -245,6 +245,7 @@ async fn what_is_to_go_is_gone_from_every_store() {
 
 #[cfg(all(feature = "postgres", feature = "redis"))]
 #[tokio::test]
+#[ignore = "needs PostgreSQL and Redis; `cargo xtask test` runs it"]
 async fn what_is_to_go_is_gone_from_every_server() {
     let servers = crate::servers::Servers::open("forgetting").await;
     for (name, store) in &servers.stores {

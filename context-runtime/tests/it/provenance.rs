@@ -299,6 +299,7 @@ proptest! {
 /// class, the flights and the dates of the answer from the result of `get_reservation_details`.
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]
 #[test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 fn a_recorded_cancellation_is_explained() {
     let chats = crate::recorded_chats::all_chats();
     let cancels =
@@ -329,11 +330,6 @@ fn a_recorded_cancellation_is_explained() {
         );
         explained += 1;
     }
-    match explained {
-        0 => println!("skipped: no recorded chats (set CONTEXT_TEST_DATA)"),
-        runs => {
-            println!("{runs} cancellations explained");
-            assert!(kinds.contains(&ValueKind::Date) && kinds.contains(&ValueKind::Word));
-        }
-    }
+    println!("{explained} cancellations explained");
+    assert!(kinds.contains(&ValueKind::Date) && kinds.contains(&ValueKind::Word));
 }

@@ -370,6 +370,7 @@ async fn what_is_taken_back_is_gone_wherever_it_got_to() {
 
 #[cfg(all(feature = "postgres", feature = "redis"))]
 #[tokio::test]
+#[ignore = "needs PostgreSQL and Redis; `cargo xtask test` runs it"]
 async fn what_is_taken_back_is_gone_from_every_server() {
     let servers = crate::servers::Servers::open("removal").await;
     for (name, store) in &servers.stores {

@@ -50,6 +50,7 @@ fn share(place: usize) -> (&'static str, u64) {
 }
 
 #[tokio::test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 async fn every_recorded_conversation_comes_to_its_end() {
     let all = recorded();
     let pairs = PROVIDERS.len() * WINDOWS.len();
@@ -58,24 +59,25 @@ async fn every_recorded_conversation_comes_to_its_end() {
         (conversation, setting(provider, window, place / pairs))
     });
     let table = table("recorded, one pair each", of).await;
-    assert!(all.is_empty() || table.len() == pairs, "{} of {pairs}", table.len());
+    assert_eq!(table.len(), pairs);
 }
 
 #[tokio::test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 async fn every_recorded_conversation_comes_to_its_end_in_a_small_window() {
     let all = recorded();
     let of = all.iter().enumerate().map(|(place, conversation)| {
         (conversation, setting(PROVIDERS[place / 4 % PROVIDERS.len()], WINDOWS[0], place))
     });
     let table = table("recorded, the smallest window", of).await;
-    assert!(all.is_empty() || table.compactions() > 0);
+    assert!(table.compactions() > 0);
 }
 
 /// Drives a long conversation, of which `resumed` tokens came before. Some callers continue with
 /// the compacted history, others pass all of it each time. Neither causes the same compaction
 /// twice.
 async fn long_one(tokens: u64, windows: &[u64], providers: &[&'static str], resumed: u64) {
-    let Some(conversation) = long(tokens) else { return };
+    let conversation = long(tokens);
     let pairs =
         windows.iter().flat_map(|window| providers.iter().map(|provider| (*window, *provider)));
     let of = pairs.enumerate().map(|(place, (window, provider))| {
@@ -86,22 +88,26 @@ async fn long_one(tokens: u64, windows: &[u64], providers: &[&'static str], resu
 }
 
 #[tokio::test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 async fn a_long_conversation_comes_to_its_end_in_a_small_window() {
     long_one(200_000, &WINDOWS[..1], PROVIDERS, 0).await;
 }
 
 #[tokio::test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 async fn a_long_conversation_comes_to_its_end_in_a_middling_window() {
     long_one(200_000, &WINDOWS[1..2], &PROVIDERS[1..2], 0).await;
 }
 
 /// Most of it came before, since only a full window is of interest.
 #[tokio::test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 async fn a_long_conversation_comes_to_its_end_in_a_large_window() {
     long_one(200_000, &WINDOWS[2..], &PROVIDERS[2..3], 170_000).await;
 }
 
 #[tokio::test(start_paused = true)]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 async fn every_call_ends_whatever_the_provider_says() {
     let faults = [
         ProviderFault::Overflow,
@@ -120,10 +126,11 @@ async fn every_call_ends_whatever_the_provider_says() {
         (conversation, Setting { script: script.clone(), goes_on_compacted: true, ..setting })
     });
     let table = table("with faults", of).await;
-    assert!(all.is_empty() || table.refused() > 20);
+    assert!(table.refused() > 20);
 }
 
 #[tokio::test]
+#[ignore = "needs test data; `cargo xtask test` runs it"]
 async fn a_window_that_is_smaller_than_believed_is_found_out() {
     let all = recorded();
     let of = all.iter().step_by(2).enumerate().map(|(place, conversation)| {

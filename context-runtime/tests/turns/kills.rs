@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use context_conformance::{Missing, find_server};
 use context_runtime::trajectory::{AgentRef, RoundState};
 use context_runtime::{AgentChat, Agents};
 use context_simulator::Random;
@@ -46,16 +47,16 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Kills this many processes. Returns `None` without a server.
+/// Kills this many processes.
 pub(crate) async fn a_killed_turn_loses_nothing(
     database: Database,
     kills: usize,
-) -> Option<Counts> {
+) -> Result<Counts, Missing> {
     let folder = tempfile::tempdir().unwrap();
     let url = match database {
         Database::Sqlite => format!("sqlite:{}", folder.path().join("turns.db").display()),
         Database::Postgres => {
-            let server = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL")?;
+            let server = find_server("CONTEXT_TEST_POSTGRES_URL")?;
             format!("{server}?schema=turns_{}", std::process::id())
         }
     };
@@ -65,7 +66,7 @@ pub(crate) async fn a_killed_turn_loses_nothing(
         one_chat(&url, seed, KILLS.min(kills - counts.kills), &mut counts).await;
     }
     assert!(counts.interrupted > 0, "hardly anybody was killed in a turn");
-    Some(counts)
+    Ok(counts)
 }
 
 async fn one_chat(url: &str, seed: u64, kills: usize, counts: &mut Counts) {

@@ -3,7 +3,7 @@
 use context_servers::{Postgres, PostgresOptions};
 use tokio_postgres::{Client, NoTls};
 
-use crate::{exists, has_postgres};
+use crate::exists;
 
 fn start(durable: bool) -> Postgres {
     Postgres::start(PostgresOptions::new().durable(durable)).unwrap()
@@ -20,10 +20,8 @@ async fn setting(client: &Client, name: &str) -> String {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 async fn what_was_committed_outlives_kill_minus_nine() {
-    if !has_postgres() {
-        return;
-    }
     let mut server = start(true);
     let url = server.url("postgres");
     let before = server.id().unwrap();
@@ -58,10 +56,8 @@ async fn what_was_committed_outlives_kill_minus_nine() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 async fn a_server_that_was_stopped_comes_back_and_one_that_runs_is_restarted() {
-    if !has_postgres() {
-        return;
-    }
     let mut server = start(false);
     server.create_database("odd \"name\" ä").unwrap();
     let url = server.url("odd \"name\" ä");
@@ -81,10 +77,8 @@ async fn a_server_that_was_stopped_comes_back_and_one_that_runs_is_restarted() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 async fn two_servers_do_not_meet_and_each_takes_its_folder_along() {
-    if !has_postgres() {
-        return;
-    }
     let starting = [std::thread::spawn(|| start(false)), std::thread::spawn(|| start(false))];
     let [one, two] = starting.map(|thread| thread.join().unwrap());
     client(&one.url("postgres")).await.batch_execute("CREATE TABLE mine (n INT)").await.unwrap();
@@ -99,10 +93,8 @@ async fn two_servers_do_not_meet_and_each_takes_its_folder_along() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 fn a_killed_server_takes_its_folder_along() {
-    if !has_postgres() {
-        return;
-    }
     let mut server = start(false);
     server.kill().unwrap();
     let folder = server.folder().to_path_buf();
@@ -111,10 +103,8 @@ fn a_killed_server_takes_its_folder_along() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 async fn the_socket_leads_to_the_same_server() {
-    if !has_postgres() {
-        return;
-    }
     let server = start(false);
     let socket = server.socket_url("postgres");
     client(&server.url("postgres")).await.batch_execute("CREATE TABLE mine (n INT)").await.unwrap();
@@ -127,10 +117,8 @@ async fn the_socket_leads_to_the_same_server() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 fn a_server_that_does_not_start_says_why() {
-    if !has_postgres() {
-        return;
-    }
     let options = PostgresOptions::new().setting("max_connections", "many");
     let error = Postgres::start(options).unwrap_err().to_string();
     assert!(error.starts_with("PostgreSQL ended while it started"), "{error}");

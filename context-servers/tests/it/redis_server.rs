@@ -3,17 +3,15 @@
 use context_servers::{Fsync, Redis, RedisOptions};
 use redis::{Commands, Connection};
 
-use crate::{exists, has_redis};
+use crate::exists;
 
 fn connect(server: &Redis) -> Connection {
     redis::Client::open(server.url()).unwrap().get_connection().unwrap()
 }
 
 #[test]
+#[ignore = "needs Redis; `cargo xtask test` runs it"]
 fn what_was_appended_outlives_kill_minus_nine() {
-    if !has_redis() {
-        return;
-    }
     let mut server = Redis::start(RedisOptions::new().append_only(Fsync::Always)).unwrap();
     let (url, before) = (server.url(), server.id().unwrap());
     let mut connection = connect(&server);
@@ -30,10 +28,8 @@ fn what_was_appended_outlives_kill_minus_nine() {
 }
 
 #[test]
+#[ignore = "needs Redis; `cargo xtask test` runs it"]
 fn without_a_file_a_restart_begins_anew() {
-    if !has_redis() {
-        return;
-    }
     let mut server = Redis::start(RedisOptions::new()).unwrap();
     let _: () = connect(&server).set("gone", 1).unwrap();
     server.restart().unwrap();
@@ -41,10 +37,8 @@ fn without_a_file_a_restart_begins_anew() {
 }
 
 #[test]
+#[ignore = "needs Redis; `cargo xtask test` runs it"]
 fn two_servers_do_not_meet_and_each_takes_its_folder_along() {
-    if !has_redis() {
-        return;
-    }
     let one = Redis::start(RedisOptions::new()).unwrap();
     let two = Redis::start(RedisOptions::new().setting("maxmemory", "8mb")).unwrap();
     let _: () = connect(&one).set("mine", 1).unwrap();
@@ -60,10 +54,8 @@ fn two_servers_do_not_meet_and_each_takes_its_folder_along() {
 }
 
 #[test]
+#[ignore = "needs Redis; `cargo xtask test` runs it"]
 fn a_server_that_does_not_start_says_why() {
-    if !has_redis() {
-        return;
-    }
     let error =
         Redis::start(RedisOptions::new().setting("maxmemory", "much")).unwrap_err().to_string();
     assert!(error.starts_with("Redis ended while it started"), "{error}");

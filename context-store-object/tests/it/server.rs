@@ -113,8 +113,9 @@ async fn a_server_that_is_not_there_is_unavailable() {
 /// A proxy that cuts every nth connection to a real server, after it has passed the request on: the
 /// answer is lost, and the client repeats a request that was carried out.
 #[tokio::test]
+#[ignore = "needs S3; `cargo xtask test` runs it"]
 async fn lost_answers_lose_nothing() {
-    let Some(url) = context_conformance::server_url("CONTEXT_TEST_S3_URL") else { return };
+    let url = context_conformance::server_url("CONTEXT_TEST_S3_URL");
     let (server, bucket) = url.trim_start_matches("http://").split_once('/').unwrap();
     let (server, bucket) = (server.to_owned(), bucket.to_owned());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -40,9 +40,8 @@ async fn problems(store: &dyn Store) -> Vec<String> {
     report.findings.iter().map(ToString::to_string).collect()
 }
 
-#[tokio::test]
-async fn the_check_finds_what_is_wrong_beside_messages() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn the_check_finds_what_is_wrong_beside_messages() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let mut connection = fixture.connection().await;
     let hash = BlobId::of(&large()).to_string();
@@ -110,9 +109,8 @@ async fn the_check_finds_what_is_wrong_beside_messages() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn appending_to_a_stream_and_reading_on_are_one_round_trip_each() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn appending_to_a_stream_and_reading_on_are_one_round_trip_each() {
+    let fixture = StoreFixture::new();
     let server: PgConnectOptions = fixture.url.parse().unwrap();
     let proxy = Proxy::of(format!("{}:{}", server.get_host(), server.get_port())).await;
     let (user, database) = (server.get_username(), server.get_database().unwrap_or("postgres"));
@@ -154,9 +152,8 @@ async fn appending_to_a_stream_and_reading_on_are_one_round_trip_each() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn another_role_sees_blobs_and_streams_of_the_user_it_names() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn another_role_sees_blobs_and_streams_of_the_user_it_names() {
+    let fixture = StoreFixture::new();
     let owner = PostgresStore::open(fixture.config().row_security(true)).await.unwrap();
     let role = format!("{}_app", fixture.schema);
     let mut connection = fixture.connection().await;
@@ -208,9 +205,8 @@ async fn another_role_sees_blobs_and_streams_of_the_user_it_names() {
 
 /// Chats of one user store the same bytes while others remove them, delete chats and prune: there
 /// is no deadlock, and no bytes are lost or left over.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn bytes_shared_by_chats_that_come_and_go_stay_whole() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn bytes_shared_by_chats_that_come_and_go_stay_whole() {
+    let fixture = StoreFixture::new();
     let store = Arc::new(PostgresStore::open(fixture.config().connections(6)).await.unwrap());
     let kept = chat(&*store, "ada").await;
     let texts = ["one", "two", "three"];

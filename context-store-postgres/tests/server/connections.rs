@@ -14,9 +14,8 @@ use tokio::task::JoinSet;
 
 use crate::fixture::{StoreFixture, append, chat, extend, ids, nothing_is_wrong, says};
 
-#[tokio::test]
-async fn a_pool_of_the_program_is_used_and_left_open() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_pool_of_the_program_is_used_and_left_open() {
+    let fixture = StoreFixture::new();
     let pool = PgPoolOptions::new()
         .max_connections(2)
         .test_before_acquire(false)
@@ -44,9 +43,8 @@ async fn a_pool_of_the_program_is_used_and_left_open() {
 /// Behind PgBouncer 1.18 in transaction mode nothing worked, though the documentation said that it
 /// does without a cache: statements were prepared by name all the same. The next user of the
 /// server's connection then had a statement of that name already.
-#[tokio::test]
-async fn without_a_cache_no_statement_stays_prepared() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn without_a_cache_no_statement_stays_prepared() {
+    let fixture = StoreFixture::new();
     let pool = PgPoolOptions::new().max_connections(1).test_before_acquire(false);
     let pool = pool.connect(&fixture.url).await.unwrap();
     let config = PostgresConfig::from_pool(pool.clone()).schema(fixture.schema.as_str());
@@ -64,9 +62,8 @@ async fn without_a_cache_no_statement_stays_prepared() {
 
 /// The server ends all connections of the store, as after a restart: one call fails, the next
 /// succeeds.
-#[tokio::test]
-async fn a_broken_connection_is_replaced() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_broken_connection_is_replaced() {
+    let fixture = StoreFixture::new();
     let late = if fixture.url.contains('?') { '&' } else { '?' };
     let name = fixture.schema.clone();
     let fixture = StoreFixture {
@@ -88,9 +85,8 @@ async fn a_broken_connection_is_replaced() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn nobody_waits_forever() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn nobody_waits_forever() {
+    let fixture = StoreFixture::new();
     let impatient = Duration::from_millis(200);
     let store = PostgresStore::open(fixture.config().operation_timeout(impatient)).await.unwrap();
     let chat = chat(&store, "ada").await;
@@ -108,8 +104,7 @@ async fn nobody_waits_forever() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn servers_that_are_not_there_are_said_to_be_unavailable() {
+pub(crate) async fn servers_that_are_not_there_are_said_to_be_unavailable() {
     let gone = PostgresConfig::from_url("postgres://ada:hunter2@127.0.0.1:1/none").unwrap();
     let error = PostgresStore::open(gone).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Safe));
@@ -118,10 +113,9 @@ async fn servers_that_are_not_there_are_said_to_be_unavailable() {
 
 /// Each writer extends the head that it finds, until its own messages are stored. All messages must
 /// be stored once.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sixteen_writers_of_one_branch() {
+pub(crate) async fn sixteen_writers_of_one_branch() {
     const EACH: usize = 5;
-    let Some(fixture) = StoreFixture::new() else { return };
+    let fixture = StoreFixture::new();
     let store =
         std::sync::Arc::new(PostgresStore::open(fixture.config().connections(4)).await.unwrap());
     let chat = chat(&*store, "ada").await;

@@ -13,9 +13,8 @@ fn config(options: &PgConnectOptions) -> PostgresConfig {
     PostgresConfig::from_url(url.split('?').next().unwrap()).unwrap().connections(1)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_is_made_by_the_first_of_those_that_open_it() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn it_is_made_by_the_first_of_those_that_open_it() {
+    let fixture = StoreFixture::new();
     let name = format!("{} \"made\"", fixture.schema);
     let options = fixture.url.parse::<PgConnectOptions>().unwrap().database(&name);
     let error = PostgresStore::open(config(&options).create_database(false)).await.unwrap_err();
@@ -41,9 +40,8 @@ async fn it_is_made_by_the_first_of_those_that_open_it() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn a_role_that_may_not_make_it_is_told_what_to_do() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_role_that_may_not_make_it_is_told_what_to_do() {
+    let fixture = StoreFixture::new();
     let mut connection = fixture.connection().await;
     let role = format!("{}_poor", fixture.schema);
     fixture.run(&mut connection, &format!("CREATE ROLE {role} LOGIN PASSWORD 'hunter2'")).await;

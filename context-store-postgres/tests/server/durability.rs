@@ -55,9 +55,8 @@ async fn applied(store: &PostgresStore, commit: Commit) {
     assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
 }
 
-#[tokio::test]
-async fn each_transaction_ends_as_its_commit_asks() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn each_transaction_ends_as_its_commit_asks() {
+    let fixture = StoreFixture::new();
     let mut connection = fixture.connection().await;
     for (own, fixture) in ["on", "off"].into_iter().zip(stores(&fixture)) {
         let store = fixture.open().await;
@@ -95,9 +94,8 @@ async fn each_transaction_ends_as_its_commit_asks() {
 }
 
 /// A stronger setting than `on` stays as it is.
-#[tokio::test]
-async fn a_server_that_waits_for_more_goes_on_doing_so() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_server_that_waits_for_more_goes_on_doing_so() {
+    let fixture = StoreFixture::new();
     let mut connection = fixture.connection().await;
     let late = if fixture.url.contains('?') { '&' } else { '?' };
     let url = format!("{}{late}options[synchronous_commit]=remote_apply", fixture.url);
@@ -110,9 +108,8 @@ async fn a_server_that_waits_for_more_goes_on_doing_so() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn a_replay_flushes_what_was_written_without_waiting() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_replay_flushes_what_was_written_without_waiting() {
+    let fixture = StoreFixture::new();
     let [_, lax] = stores(&fixture);
     let store = lax.open().await;
     let strongest = store.info().strongest;

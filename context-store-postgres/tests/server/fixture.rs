@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use context_conformance::server_url;
+use context_conformance::{find_optional_server, server_url};
 use context_core::store::{ChainEnd, Commit, CommitOutcome, NewChat, Target, Window};
 use context_core::{CancelSignal, ChatRef, Message, MessageId, Node, Role, Store, Timestamp};
 use context_store_postgres::{PostgresConfig, PostgresStore};
@@ -18,8 +18,8 @@ pub(crate) struct StoreFixture {
 }
 
 impl StoreFixture {
-    /// Returns `None`, with a message, if there is no server.
-    pub(crate) fn new() -> Option<Self> {
+    /// Uses the server of the tests. Without one, the test is ignored.
+    pub(crate) fn new() -> Self {
         Self::named(&format!("server_{}", Self::number()))
     }
 
@@ -29,23 +29,16 @@ impl StoreFixture {
         format!("{}_{}", std::process::id(), OPENED.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub(crate) fn named(schema: &str) -> Option<Self> {
-        let url = server_url("CONTEXT_TEST_POSTGRES_URL")?;
-        Some(Self { url, schema: schema.to_owned() })
+    pub(crate) fn named(schema: &str) -> Self {
+        Self { url: server_url("CONTEXT_TEST_POSTGRES_URL"), schema: schema.to_owned() }
     }
 
-    /// Uses a server with pgvector, which is not started automatically. Returns `None` if there is
-    /// none.
-    #[expect(clippy::print_stderr, reason = "what is skipped is said")]
-    pub(crate) fn with_pgvector() -> Option<Self> {
-        let variable = "CONTEXT_TEST_PGVECTOR_URL";
-        let Some(url) = std::env::var(variable).ok().filter(|url| !url.is_empty()) else {
-            eprintln!(
-                "SKIPPED: {variable} is not set; it names a PostgreSQL server that has pgvector"
-            );
-            return None;
-        };
-        Some(Self { url, schema: format!("pgvector_{}", Self::number()) })
+    /// Uses a server with pgvector. Without one, the test is ignored.
+    pub(crate) fn with_pgvector() -> Self {
+        let what = "a PostgreSQL server that has pgvector";
+        let url = find_optional_server("CONTEXT_TEST_PGVECTOR_URL", what)
+            .unwrap_or_else(|missing| missing.ignore_test());
+        Self { url, schema: format!("pgvector_{}", Self::number()) }
     }
 
     pub(crate) fn config(&self) -> PostgresConfig {

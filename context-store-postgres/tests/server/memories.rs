@@ -334,9 +334,8 @@ fn whatever_is_done_the_reference_does_the_same(
     result.unwrap();
 }
 
-#[test]
-fn what_is_remembered_is_what_the_reference_remembers() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) fn what_is_remembered_is_what_the_reference_remembers() {
+    let fixture = StoreFixture::new();
     whatever_is_done_the_reference_does_the_same(
         fixture,
         async |fixture| fixture.open().await,
@@ -344,9 +343,8 @@ fn what_is_remembered_is_what_the_reference_remembers() {
     );
 }
 
-#[test]
-fn with_pgvector_it_is_the_same() {
-    let Some(fixture) = StoreFixture::with_pgvector() else { return };
+pub(crate) fn with_pgvector_it_is_the_same() {
+    let fixture = StoreFixture::with_pgvector();
     let open = async |fixture: &StoreFixture| {
         let store = fixture.open().await;
         assert!(store.pgvector(), "{store:?}");

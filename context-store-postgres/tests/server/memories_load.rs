@@ -9,9 +9,8 @@ use tokio::task::JoinSet;
 use crate::fixture::{StoreFixture, nothing_is_wrong};
 use crate::memory_tables::{found, remembered, words, write};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_several_writers_of_a_new_memory_one_writes_it() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn of_several_writers_of_a_new_memory_one_writes_it() {
+    let fixture = StoreFixture::new();
     let mut writers = JoinSet::new();
     for writer in 0..6_usize {
         let store = fixture.open().await;
@@ -46,9 +45,8 @@ async fn of_several_writers_of_a_new_memory_one_writes_it() {
     fixture.drop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_several_writers_of_a_version_one_wins() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn of_several_writers_of_a_version_one_wins() {
+    let fixture = StoreFixture::new();
     let scope = MemoryScope::new("ada");
     for version in 0..4 {
         let mut writers = JoinSet::new();
@@ -86,9 +84,8 @@ async fn of_several_writers_of_a_version_one_wins() {
     fixture.drop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writing_and_forgetting_at_once_leaves_what_is_counted_right() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn writing_and_forgetting_at_once_leaves_what_is_counted_right() {
+    let fixture = StoreFixture::new();
     let mut tasks = JoinSet::new();
     for task in 0..6_usize {
         let store = fixture.open().await;
@@ -129,9 +126,8 @@ async fn writing_and_forgetting_at_once_leaves_what_is_counted_right() {
 /// Above the exact limits, in several scopes and several ranges of places: a record with all words
 /// is found however common the words are and however old it is, so is one that also has a rare
 /// word, and among equal records the newest.
-#[tokio::test]
-async fn what_fits_best_is_found_among_very_many() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn what_fits_best_is_found_among_very_many() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let (ada, project) = (MemoryScope::new("ada"), MemoryScope::new("ada").project("p"));
     let long = "this that and some more words so that it is the longest of them all";

@@ -36,9 +36,8 @@ fn vector(numbers: [f32; 2]) -> MemoryVector {
     MemoryVector::new("e", numbers.as_slice())
 }
 
-#[tokio::test]
-async fn the_check_finds_what_is_wrong_with_memories() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn the_check_finds_what_is_wrong_with_memories() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let mut connection = fixture.connection().await;
     let scope = MemoryScope::new("ada").session("s");
@@ -136,9 +135,8 @@ async fn the_check_finds_what_is_wrong_with_memories() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn erasing_a_user_leaves_no_memory_and_no_mark() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn erasing_a_user_leaves_no_memory_and_no_mark() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let (ada, bob) = (MemoryScope::new("ada"), MemoryScope::new("bob"));
     let within = ada.clone().project("p");
@@ -238,23 +236,20 @@ async fn another_role_remembers_for_the_user_it_names(fixture: StoreFixture) {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn another_role_sees_memories_of_the_user_it_names() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn another_role_sees_memories_of_the_user_it_names() {
+    let fixture = StoreFixture::new();
     another_role_remembers_for_the_user_it_names(fixture).await;
 }
 
-#[tokio::test]
-async fn another_role_sees_memories_of_the_user_it_names_with_pgvector() {
-    let Some(fixture) = StoreFixture::with_pgvector() else { return };
+pub(crate) async fn another_role_sees_memories_of_the_user_it_names_with_pgvector() {
+    let fixture = StoreFixture::with_pgvector();
     another_role_remembers_for_the_user_it_names(fixture).await;
 }
 
 /// Programs without the extension compare vectors themselves, others in the server. The results are
 /// the same.
-#[tokio::test]
-async fn pgvector_may_be_used_by_some_and_not_by_others() {
-    let Some(fixture) = StoreFixture::with_pgvector() else { return };
+pub(crate) async fn pgvector_may_be_used_by_some_and_not_by_others() {
+    let fixture = StoreFixture::with_pgvector();
     let without = PostgresStore::open(fixture.config().pgvector(false)).await.unwrap();
     let scope = MemoryScope::new("ada");
     let point = |n: i16| {

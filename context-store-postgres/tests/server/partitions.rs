@@ -85,9 +85,8 @@ async fn turns(store: &dyn Store, chat: &ChatRef) {
     assert_eq!(chats.items.len(), 1);
 }
 
-#[tokio::test]
-async fn turns_of_a_user_touch_one_partition() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn turns_of_a_user_touch_one_partition() {
+    let fixture = StoreFixture::new();
     let mut connection = fixture.connection().await;
     open(&fixture).await.close().await.unwrap();
     let before = counts(&fixture, &mut connection).await;
@@ -118,9 +117,8 @@ async fn turns_of_a_user_touch_one_partition() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn the_number_is_that_of_the_schema() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn the_number_is_that_of_the_schema() {
+    let fixture = StoreFixture::new();
     open(&fixture).await.close().await.unwrap();
     let any = PostgresStore::open(fixture.config()).await.unwrap();
     let ada = chat(&any, "ada").await;
@@ -137,7 +135,7 @@ async fn the_number_is_that_of_the_schema() {
     nothing_is_wrong(&any).await;
     fixture.drop().await;
 
-    let Some(whole) = StoreFixture::new() else { return };
+    let whole = StoreFixture::new();
     PostgresStore::open(whole.config()).await.unwrap().close().await.unwrap();
     let error = PostgresStore::open(whole.config().partitions(8)).await.unwrap_err();
     assert_eq!((error.kind(), error.get("partitions")), (ErrorKind::Invalid, Some("1")));
@@ -146,9 +144,8 @@ async fn the_number_is_that_of_the_schema() {
 }
 
 /// A schema from before the log of references, which is added without touching the partitions.
-#[tokio::test]
-async fn an_upgrade_leaves_the_partitions() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn an_upgrade_leaves_the_partitions() {
+    let fixture = StoreFixture::new();
     let store = open(&fixture).await;
     let ada = chat(&store, "ada").await;
     append(&store, &ada, "", &["a", "b"]).await;
@@ -166,9 +163,8 @@ async fn an_upgrade_leaves_the_partitions() {
 }
 
 /// The numbers of chats share their bits with those of partitions, so they end sooner.
-#[tokio::test]
-async fn the_last_number_is_followed_by_an_error() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn the_last_number_is_followed_by_an_error() {
+    let fixture = StoreFixture::new();
     let store = open(&fixture).await;
     let mut connection = fixture.connection().await;
     let last = (1_u64 << (31 - PARTITIONS.ilog2())) - 1;
@@ -184,9 +180,8 @@ async fn the_last_number_is_followed_by_an_error() {
 }
 
 /// A program that was given all tables reads no partition past the policies of its table.
-#[tokio::test]
-async fn policies_hold_for_partitions() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn policies_hold_for_partitions() {
+    let fixture = StoreFixture::new();
     let config = fixture.config().partitions(2).row_security(true);
     let store = PostgresStore::open(config).await.unwrap();
     let ada = chat(&store, "ada").await;

@@ -73,9 +73,8 @@ async fn read_all(store: &dyn Store) {
     assert_eq!(maintenance.check(&CancelSignal::never()).await.unwrap().findings, []);
 }
 
-#[tokio::test]
-async fn reading_changes_no_row_and_writing_is_refused() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn reading_changes_no_row_and_writing_is_refused() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let chat = chat(&store, "ada").await;
     append(&store, &chat, "", &["a", "b", "c"]).await;
@@ -106,9 +105,8 @@ async fn reading_changes_no_row_and_writing_is_refused() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn a_schema_without_a_store_is_not_made_and_not_called_sound() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_schema_without_a_store_is_not_made_and_not_called_sound() {
+    let fixture = StoreFixture::new();
     let before = everything(&fixture).await;
     let error = PostgresStore::open(fixture.config().read_only(true)).await.unwrap_err();
     assert_eq!(
@@ -121,9 +119,8 @@ async fn a_schema_without_a_store_is_not_made_and_not_called_sound() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn a_database_that_is_not_there_is_named_and_not_made() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_database_that_is_not_there_is_named_and_not_made() {
+    let fixture = StoreFixture::new();
     let before = everything(&fixture).await;
     let options = fixture.url.parse::<PgConnectOptions>().unwrap().database("reading_mistyped");
     let url = options.to_url_lossy().to_string();
@@ -135,9 +132,8 @@ async fn a_database_that_is_not_there_is_named_and_not_made() {
     assert_eq!(everything(&fixture).await, before);
 }
 
-#[tokio::test]
-async fn a_store_of_an_older_version_is_not_brought_up_to_date_by_looking() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_store_of_an_older_version_is_not_brought_up_to_date_by_looking() {
+    let fixture = StoreFixture::new();
     fixture.open().await.close().await.unwrap();
     let mut connection = fixture.connection().await;
     fixture.run(&mut connection, "DELETE FROM @store.context_migrations WHERE version > 13").await;
@@ -149,8 +145,7 @@ async fn a_store_of_an_older_version_is_not_brought_up_to_date_by_looking() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn a_schema_of_another_program_is_left_alone_however_it_is_opened() {
+pub(crate) async fn a_schema_of_another_program_is_left_alone_however_it_is_opened() {
     let others = [
         "CREATE TABLE @store.chat (no int); INSERT INTO @store.chat VALUES (7)",
         "CREATE TABLE @store.invoice (total numeric); INSERT INTO @store.invoice VALUES (1.5)",
@@ -162,7 +157,7 @@ async fn a_schema_of_another_program_is_left_alone_however_it_is_opened() {
          INSERT INTO @store.context_migrations VALUES ('1', 'x')",
     ];
     for other in others {
-        let Some(fixture) = StoreFixture::new() else { return };
+        let fixture = StoreFixture::new();
         let mut connection = fixture.connection().await;
         fixture.run(&mut connection, &format!("CREATE SCHEMA @store; {other}")).await;
         let before = everything(&fixture).await;
@@ -178,9 +173,8 @@ async fn a_schema_of_another_program_is_left_alone_however_it_is_opened() {
     }
 }
 
-#[tokio::test]
-async fn an_empty_schema_may_become_a_store() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn an_empty_schema_may_become_a_store() {
+    let fixture = StoreFixture::new();
     let mut connection = fixture.connection().await;
     fixture.run(&mut connection, "CREATE SCHEMA @store").await;
     chat(&fixture.open().await, "ada").await;

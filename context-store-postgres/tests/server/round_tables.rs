@@ -59,9 +59,8 @@ async fn texts(fixture: &StoreFixture, connection: &mut PgConnection, sql: &str)
         .unwrap()
 }
 
-#[tokio::test]
-async fn people_ask_with_plain_sql() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn people_ask_with_plain_sql() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     for agent in [
         AgentRef::main("ada", "tr\0ip"),
@@ -107,9 +106,8 @@ async fn people_ask_with_plain_sql() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn recording_and_loading_are_one_round_trip_each() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn recording_and_loading_are_one_round_trip_each() {
+    let fixture = StoreFixture::new();
     let server: PgConnectOptions = fixture.url.parse().unwrap();
     let proxy = Proxy::of(format!("{}:{}", server.get_host(), server.get_port())).await;
     let (user, database) = (server.get_username(), server.get_database().unwrap_or("postgres"));
@@ -150,9 +148,8 @@ async fn recording_and_loading_are_one_round_trip_each() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn the_check_finds_what_is_wrong_with_rounds() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn the_check_finds_what_is_wrong_with_rounds() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let mut connection = fixture.connection().await;
     let (rounds, user) = (store.trajectories().unwrap(), RoundPrune::of_user("ada"));
@@ -213,9 +210,8 @@ async fn the_check_finds_what_is_wrong_with_rounds() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn another_role_sees_rounds_of_the_user_it_names() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn another_role_sees_rounds_of_the_user_it_names() {
+    let fixture = StoreFixture::new();
     let owner = PostgresStore::open(fixture.config().row_security(true)).await.unwrap();
     let role = format!("{}_app", fixture.schema);
     let mut connection = fixture.connection().await;
@@ -274,10 +270,9 @@ const COMMITS: u64 = 15;
 
 /// Adds nodes to one round and reads it again after each conflict. The test below runs this in
 /// processes of their own.
-#[tokio::test]
-async fn one_that_writes_to_a_round() {
+pub(crate) async fn one_that_writes_to_a_round() {
     let Ok(schema) = std::env::var(CHILD) else { return };
-    let store = StoreFixture::named(&schema).unwrap().open().await;
+    let store = StoreFixture::named(&schema).open().await;
     let (rounds, agent) = (store.trajectories().unwrap(), AgentRef::main("ada", "trip"));
     let mut written = 0;
     while written < COMMITS {
@@ -297,9 +292,8 @@ async fn one_that_writes_to_a_round() {
     }
 }
 
-#[tokio::test]
-async fn of_several_processes_one_wins_each_revision() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn of_several_processes_one_wins_each_revision() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let (rounds, agent) = (store.trajectories().unwrap(), AgentRef::main("ada", "trip"));
     applied(rounds, &filled(&agent).1).await;
@@ -325,9 +319,8 @@ async fn of_several_processes_one_wins_each_revision() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn erasing_a_user_takes_rounds_too() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn erasing_a_user_takes_rounds_too() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let rounds = store.trajectories().unwrap();
     for number in 0..103 {

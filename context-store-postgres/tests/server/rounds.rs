@@ -245,9 +245,8 @@ async fn run(stores: [&dyn TrajectoryStore; 2], agent: &AgentRef, number: u32, s
     }
 }
 
-#[test]
-fn what_is_committed_is_loaded_as_the_reference_loads_it() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) fn what_is_committed_is_loaded_as_the_reference_loads_it() {
+    let fixture = StoreFixture::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let store = runtime.block_on(fixture.open());
     let config = Config { cases: 48, failure_persistence: None, ..Config::default() };

@@ -18,9 +18,8 @@ async fn seen(fixture: &StoreFixture, connection: &mut PgConnection) -> (i64, i6
     (chats, sqlx::query_scalar(count("run")).fetch_one(connection).await.unwrap())
 }
 
-#[tokio::test]
-async fn another_role_sees_what_its_transaction_names() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn another_role_sees_what_its_transaction_names() {
+    let fixture = StoreFixture::new();
     let owner = PostgresStore::open(fixture.config().row_security(true)).await.unwrap();
     let role = format!("{}_app", fixture.schema);
     let mut connection = fixture.connection().await;
@@ -87,9 +86,8 @@ async fn another_role_sees_what_its_transaction_names() {
 
 /// A schema from before blobs, streams, trajectories and memories, with policies on its tables: the
 /// tables that the upgrade adds get policies too, whichever configuration opens it.
-#[tokio::test]
-async fn tables_that_an_upgrade_adds_have_policies_too() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn tables_that_an_upgrade_adds_have_policies_too() {
+    let fixture = StoreFixture::new();
     let config = fixture.config().row_security(true);
     PostgresStore::open(config.clone()).await.unwrap().close().await.unwrap();
     let mut connection = fixture.connection().await;

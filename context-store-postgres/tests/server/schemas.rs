@@ -12,9 +12,8 @@ use tokio::task::JoinSet;
 
 use crate::fixture::{StoreFixture, T, append, chat, extend, ids, nothing_is_wrong, says};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_may_make_it_at_once() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn many_may_make_it_at_once() {
+    let fixture = StoreFixture::new();
     let mut opening = JoinSet::new();
     for _ in 0..8 {
         opening.spawn(PostgresStore::open(fixture.config()));
@@ -31,16 +30,14 @@ async fn many_may_make_it_at_once() {
 const CHILD: &str = "CONTEXT_TEST_POSTGRES_SCHEMA";
 
 /// The test below runs this in processes of their own.
-#[tokio::test]
-async fn one_of_several_processes() {
+pub(crate) async fn one_of_several_processes() {
     let Ok(schema) = std::env::var(CHILD) else { return };
-    let store = StoreFixture::named(&schema).unwrap().open().await;
+    let store = StoreFixture::named(&schema).open().await;
     chat(&store, &std::process::id().to_string()).await;
 }
 
-#[tokio::test]
-async fn several_processes_may_make_it_at_once() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn several_processes_may_make_it_at_once() {
+    let fixture = StoreFixture::new();
     let child = || {
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "schemas::one_of_several_processes"])
@@ -61,9 +58,8 @@ async fn several_processes_may_make_it_at_once() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn a_newer_schema_is_refused_and_not_touched() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_newer_schema_is_refused_and_not_touched() {
+    let fixture = StoreFixture::new();
     fixture.open().await.close().await.unwrap();
     let mut connection = fixture.connection().await;
     let newer =
@@ -82,9 +78,8 @@ async fn a_newer_schema_is_refused_and_not_touched() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn what_may_not_be_made_is_refused() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn what_may_not_be_made_is_refused() {
+    let fixture = StoreFixture::new();
     let error = PostgresStore::open(fixture.config().create(false)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     fixture.open().await.close().await.unwrap();
@@ -95,9 +90,8 @@ async fn what_may_not_be_made_is_refused() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn a_store_without_full_text_has_no_search() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_store_without_full_text_has_no_search() {
+    let fixture = StoreFixture::new();
     let store = PostgresStore::open(fixture.config().full_text(false)).await.unwrap();
     assert!(store.search().is_none());
     let chat = chat(&store, "ada").await;
@@ -106,8 +100,7 @@ async fn a_store_without_full_text_has_no_search() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn schemas_may_have_odd_names() {
+pub(crate) async fn schemas_may_have_odd_names() {
     let pid = std::process::id();
     let long = format!("{pid:x<63}");
     let names = [
@@ -117,7 +110,7 @@ async fn schemas_may_have_odd_names() {
         long,
     ];
     for name in &names {
-        let Some(fixture) = StoreFixture::named(name) else { return };
+        let fixture = StoreFixture::named(name);
         let store = fixture.open().await;
         let chat = chat(&store, "ada").await;
         append(&store, &chat, "", &["a", "b"]).await;
@@ -131,9 +124,8 @@ async fn schemas_may_have_odd_names() {
 }
 
 /// PostgreSQL's text type cannot hold a NUL, so texts that may have one are stored in other types.
-#[tokio::test]
-async fn every_text_may_hold_a_nul() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn every_text_may_hold_a_nul() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let history = store.history();
     let chat = ChatRef::new("us\0er", "ch\0at");
@@ -171,9 +163,8 @@ async fn every_text_may_hold_a_nul() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn it_says_what_the_server_promises() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn it_says_what_the_server_promises() {
+    let fixture = StoreFixture::new();
     let late = if fixture.url.contains('?') { '&' } else { '?' };
     let lax = StoreFixture {
         url: format!("{}{late}options[synchronous_commit]=off", fixture.url),
@@ -194,10 +185,9 @@ async fn it_says_what_the_server_promises() {
 
 /// A commit with waiting words to move took seconds. The option is one of each index, whether the
 /// schema is new or upgraded, and divided or not.
-#[tokio::test]
-async fn no_words_wait_in_an_index() {
+pub(crate) async fn no_words_wait_in_an_index() {
     for partitions in [1, 4] {
-        let Some(fixture) = StoreFixture::new() else { return };
+        let fixture = StoreFixture::new();
         let config = || fixture.config().partitions(partitions);
         let mut connection = fixture.connection().await;
         let limits = format!(

@@ -13,9 +13,8 @@ async fn found(store: &dyn Store, text: &str, prefix: bool) -> Vec<String> {
 
 /// More different words than a `tsvector` holds, and a phrase after the last position that it
 /// counts.
-#[tokio::test]
-async fn a_message_of_very_many_words_is_found_by_each() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_message_of_very_many_words_is_found_by_each() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let chat = chat(&store, "ada").await;
     let mut text: String = (0..120_000).map(|i| format!("word{i:06} ")).collect();
@@ -33,9 +32,8 @@ async fn a_message_of_very_many_words_is_found_by_each() {
 }
 
 /// Query operators of the server have no meaning in the user's input.
-#[tokio::test]
-async fn operators_of_the_server_are_text() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn operators_of_the_server_are_text() {
+    let fixture = StoreFixture::new();
     let store = fixture.open().await;
     let chat = chat(&store, "ada").await;
     let texts = ["it's a | b & !c <-> d:*", "back\\slash 'quoted' %like_ (paren)"];

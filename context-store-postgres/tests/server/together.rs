@@ -65,9 +65,8 @@ async fn chains(store: &PostgresStore, chats: &[ChatRef]) -> Vec<Chain> {
     .await
 }
 
-#[tokio::test]
-async fn calls_that_wait_share_a_statement() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn calls_that_wait_share_a_statement() {
+    let fixture = StoreFixture::new();
     let (proxy, config) = Proxy::in_front_of(&fixture).await;
     let store = PostgresStore::open(config).await.unwrap();
     let chats = chats(&store).await;
@@ -99,9 +98,8 @@ async fn calls_that_wait_share_a_statement() {
     fixture.drop().await;
 }
 
-#[tokio::test]
-async fn each_append_of_a_group_has_its_own_outcome() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn each_append_of_a_group_has_its_own_outcome() {
+    let fixture = StoreFixture::new();
     let store = PostgresStore::open(fixture.config().connections(1)).await.unwrap();
     let chats = chats(&store).await;
     for round in 0..3 {
@@ -136,9 +134,8 @@ async fn each_append_of_a_group_has_its_own_outcome() {
 }
 
 /// A group waits for nobody: a chat that another program holds delays its own append alone.
-#[tokio::test]
-async fn a_locked_chat_does_not_delay_the_others() {
-    let Some(fixture) = StoreFixture::new() else { return };
+pub(crate) async fn a_locked_chat_does_not_delay_the_others() {
+    let fixture = StoreFixture::new();
     let store = PostgresStore::open(fixture.config().connections(2)).await.unwrap();
     let chats = chats(&store).await;
     let mut holder = fixture.connection().await;

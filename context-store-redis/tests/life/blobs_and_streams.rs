@@ -30,10 +30,9 @@ fn expire(fixture: &RedisFixture, key: &str) {
     assert_eq!(gone, 1);
 }
 
-#[tokio::test]
-async fn what_an_expired_chat_referred_to_goes_with_its_entry() {
+pub(crate) async fn what_an_expired_chat_referred_to_goes_with_its_entry() {
     for sweep in ["a listing", "a pruning", "a new chat of the same name"] {
-        let Some(fixture) = RedisFixture::new().await else { return };
+        let fixture = RedisFixture::new().await;
         let chat = fixture.create("ada", "trip").await;
         let key = fixture.chat_key();
         let other = fixture.create("ada", "other").await;
@@ -69,13 +68,9 @@ async fn what_an_expired_chat_referred_to_goes_with_its_entry() {
     }
 }
 
-#[tokio::test]
-async fn who_only_creates_chats_that_expire_keeps_neither_their_entries_nor_their_blobs() {
-    let Some(fixture) =
-        RedisFixture::with(|config| config.chat_ttl(std::time::Duration::from_secs(86_400))).await
-    else {
-        return;
-    };
+pub(crate) async fn chats_that_expire_leave_neither_their_entries_nor_their_blobs() {
+    let fixture =
+        RedisFixture::with(|config| config.chat_ttl(std::time::Duration::from_secs(86_400))).await;
     for i in 0..20 {
         let chat = fixture.create("ada", &format!("c{i}")).await;
         let key = fixture.chat_key();
@@ -99,9 +94,8 @@ async fn who_only_creates_chats_that_expire_keeps_neither_their_entries_nor_thei
     assert!(fixture.problems().await.is_empty());
 }
 
-#[tokio::test]
-async fn damage_to_blobs_and_streams_is_found() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn damage_to_blobs_and_streams_is_found() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     let blob = put(&fixture, &chat, vec![1; 300_000]).await;
     let id = StreamId::from("s");
@@ -157,9 +151,8 @@ async fn damage_to_blobs_and_streams_is_found() {
     assert_eq!(read.unwrap_err().kind(), context_core::ErrorKind::Corrupt);
 }
 
-#[tokio::test]
-async fn a_chunk_is_one_question_and_so_is_reading_on() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_chunk_is_one_question_and_so_is_reading_on() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     let id = StreamId::from("s");
     assert!(streams(&fixture).create_stream(&chat, &id, T).await.unwrap().is_done());

@@ -10,9 +10,8 @@ use crate::fixture::{RedisFixture, T, extend, ids, says, stay};
 const WRITERS: usize = 16;
 const EACH: usize = 12;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn sixteen_writers_on_one_branch_lose_nothing() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn sixteen_writers_on_one_branch_lose_nothing() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     let stores = [Arc::new(fixture.again().await), Arc::new(fixture.again().await)];
     let writers = (0..WRITERS).map(|writer| {
@@ -52,9 +51,8 @@ async fn sixteen_writers_on_one_branch_lose_nothing() {
     assert!(fixture.problems().await.is_empty(), "{:?}", fixture.problems().await);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn changes_beside_appends_are_not_starved() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn changes_beside_appends_are_not_starved() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     let store = Arc::new(fixture.again().await);
     let writer = {

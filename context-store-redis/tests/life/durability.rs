@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use context_conformance::Missing;
 use context_core::store::{Commit, CommitOutcome, Durability, DurabilityRefusal, ForkName, Target};
 use context_core::{ErrorKind, Retry, Store};
 use context_servers::{Fsync, Redis, RedisOptions};
@@ -10,7 +11,7 @@ use context_store_redis::{RedisConfig, RedisStore};
 use redis::cmd;
 use tokio::task::JoinSet;
 
-use crate::fixture::{RedisFixture, T, extend, says};
+use crate::fixture::{RedisFixture, T, absent, extend, says};
 
 /// The number of commits that wait at the same time.
 const MANY: usize = 40;
@@ -19,20 +20,22 @@ fn asking(durability: Durability, commit: Commit) -> Commit {
     Commit { durability: Some(durability), ..commit }
 }
 
-/// Starts a server that flushes its append-only file once a second. Prints a note if none can be
-/// started, or if it is too old to report flushes.
-async fn server() -> Option<(Redis, RedisFixture)> {
-    let (server, fixture) = with_file(|config| config).await?;
-    if fixture.store.info().strongest < Durability::PowerLoss {
-        println!("skipped: the server is older than version 7.2");
-        return None;
-    }
-    Some((server, fixture))
+/// Starts a server that flushes its append-only file once a second. The test is ignored if none can
+/// be started.
+async fn server() -> (Redis, RedisFixture) {
+    let (server, fixture) = with_file(|config| config).await;
+    reports_flushes(&fixture.store);
+    (server, fixture)
 }
 
-async fn with_file(
-    change: impl FnOnce(RedisConfig) -> RedisConfig,
-) -> Option<(Redis, RedisFixture)> {
+/// The test is ignored if the server is too old to report flushes.
+fn reports_flushes(store: &RedisStore) {
+    if store.info().strongest < Durability::PowerLoss {
+        Missing::new("the server is older than version 7.2").ignore_test()
+    }
+}
+
+async fn with_file(change: impl FnOnce(RedisConfig) -> RedisConfig) -> (Redis, RedisFixture) {
     RedisFixture::alone_with(RedisOptions::new().append_only(Fsync::EverySecond), change).await
 }
 
@@ -61,9 +64,8 @@ async fn applied_at_once(store: RedisStore, commits: Vec<Commit>) {
     }
 }
 
-#[tokio::test]
-async fn only_a_commit_that_asks_for_it_waits_for_the_append_only_file() {
-    let Some((_server, fixture)) = server().await else { return };
+pub(crate) async fn only_a_commit_that_asks_for_it_waits_for_the_append_only_file() {
+    let (_server, fixture) = server().await;
     assert_eq!(fixture.store.info().durability, Durability::ProcessCrash);
     let chat = fixture.create("ada", "trip").await;
     let history = fixture.history();
@@ -109,9 +111,8 @@ async fn only_a_commit_that_asks_for_it_waits_for_the_append_only_file() {
     assert_eq!(fixture.problems().await, Vec::<String>::new());
 }
 
-#[tokio::test]
-async fn commits_that_wait_at_the_same_time_share_a_flush() {
-    let Some((_server, fixture)) = server().await else { return };
+pub(crate) async fn commits_that_wait_at_the_same_time_share_a_flush() {
+    let (_server, fixture) = server().await;
     let mut commits = Vec::new();
     for i in 0..MANY {
         let chat = fixture.create("ada", &format!("chat {i}")).await;
@@ -123,9 +124,8 @@ async fn commits_that_wait_at_the_same_time_share_a_flush() {
     assert!((1..=u64::try_from(MANY / 2).unwrap()).contains(&waits), "{waits} waits");
 }
 
-#[tokio::test]
-async fn a_server_that_cannot_report_flushes_refuses() {
-    let Some((_server, fixture)) = with_file(|config| config).await else { return };
+pub(crate) async fn a_server_that_cannot_report_flushes_refuses() {
+    let (_server, fixture) = with_file(|config| config).await;
     let always = RedisOptions::new().append_only(Fsync::Always);
     let no = RedisOptions::new().append_only(Fsync::No);
     let mut expected = vec![
@@ -137,7 +137,7 @@ async fn a_server_that_cannot_report_flushes_refuses() {
     let own = fixture.store.info();
     assert_eq!(own.durability, Durability::ProcessCrash);
     for (options, durability, strongest) in expected.drain(..) {
-        let (_server, fixture) = RedisFixture::alone_with(options, |it| it).await.unwrap();
+        let (_server, fixture) = RedisFixture::alone_with(options, |it| it).await;
         let info = fixture.store.info();
         assert_eq!((info.durability, info.strongest), (durability, strongest));
         let chat = fixture.create("ada", "trip").await;
@@ -156,17 +156,13 @@ async fn a_server_that_cannot_report_flushes_refuses() {
     }
 }
 
-#[tokio::test]
-async fn a_flush_that_fails_says_that_the_commit_is_applied() {
+pub(crate) async fn a_flush_that_fails_says_that_the_commit_is_applied() {
     let short = |mut config: RedisConfig| {
         config.response_timeout = Duration::from_secs(4);
         config
     };
-    let Some((_server, fixture)) = with_file(short).await else { return };
-    if fixture.store.info().strongest < Durability::PowerLoss {
-        println!("skipped: the server is older than version 7.2");
-        return;
-    }
+    let (_server, fixture) = with_file(short).await;
+    reports_flushes(&fixture.store);
     let chat = fixture.create("ada", "trip").await;
     let commit = |head: &str, id: &str| {
         asking(Durability::PowerLoss, extend(&chat, "main", head, vec![says(id, "x")]))
@@ -189,9 +185,8 @@ async fn a_flush_that_fails_says_that_the_commit_is_applied() {
 }
 
 /// A server that was restarted has flushed the mark, but perhaps not the commit before.
-#[tokio::test]
-async fn a_flush_by_another_run_of_the_server_counts_for_later_commits_only() {
-    let Some((mut server, fixture)) = server().await else { return };
+pub(crate) async fn a_flush_by_another_run_of_the_server_counts_for_later_commits_only() {
+    let (mut server, fixture) = server().await;
     let chat = fixture.create("ada", "trip").await;
     let commit = |head: &str, id: &str| {
         asking(Durability::PowerLoss, extend(&chat, "main", head, vec![says(id, "x")]))
@@ -219,29 +214,16 @@ async fn a_flush_by_another_run_of_the_server_counts_for_later_commits_only() {
 }
 
 #[cfg(feature = "cluster")]
-#[tokio::test]
-async fn each_node_of_a_cluster_flushes_its_own_chats() {
+pub(crate) async fn each_node_of_a_cluster_flushes_its_own_chats() {
     use context_core::ChatRef;
     use context_core::store::NewChat;
-    use context_servers::{RedisCluster, ServerError};
+    use context_servers::RedisCluster;
 
-    let Some(_wanted) = context_conformance::server_url("CONTEXT_TEST_REDIS_CLUSTER_URL") else {
-        return;
-    };
+    let _wanted = context_conformance::server_url("CONTEXT_TEST_REDIS_CLUSTER_URL");
     let options = RedisOptions::new().append_only(Fsync::EverySecond);
-    let cluster = match RedisCluster::start_with(options) {
-        Ok(cluster) => cluster,
-        Err(error @ ServerError::NotInstalled { .. }) => {
-            println!("skipped, for want of a cluster of its own: {error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
-    };
+    let cluster = RedisCluster::start_with(options).unwrap_or_else(|error| absent(error));
     let store = RedisStore::open(RedisConfig::from_url(&cluster.urls()).unwrap()).await.unwrap();
-    if store.info().strongest < Durability::PowerLoss {
-        println!("skipped: the server is older than version 7.2");
-        return;
-    }
+    reports_flushes(&store);
     let mut commits = Vec::new();
     for i in 0..MANY {
         let chat = ChatRef::new("ada", format!("chat {i}"));

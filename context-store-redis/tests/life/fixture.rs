@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use context_conformance::Missing;
 use context_core::store::{
     ChainEnd, Commit, CommitOutcome, HistoryStore, Maintenance, NewChat, Target, Window,
 };
@@ -21,19 +22,18 @@ pub(crate) struct RedisFixture {
 }
 
 impl RedisFixture {
-    /// Opens a store if there is a server, otherwise prints a note.
-    pub(crate) async fn new() -> Option<Self> {
+    /// Opens a store on the server of the tests. Without one, the test is ignored.
+    pub(crate) async fn new() -> Self {
         Self::with(|config| config).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(RedisConfig) -> RedisConfig) -> Option<Self> {
-        let url = context_conformance::server_url("CONTEXT_TEST_REDIS_URL")?;
-        Some(Self::at(&url, change).await)
+    pub(crate) async fn with(change: impl FnOnce(RedisConfig) -> RedisConfig) -> Self {
+        Self::at(&context_conformance::server_url("CONTEXT_TEST_REDIS_URL"), change).await
     }
 
     /// Opens a store on a server of its own, for tests that would affect other users of a server.
-    /// Prints a note if none can be started.
-    pub(crate) async fn alone() -> Option<(Redis, Self)> {
+    /// If none can be started, the test is ignored.
+    pub(crate) async fn alone() -> (Redis, Self) {
         Self::alone_with(RedisOptions::new(), |config| config).await
     }
 
@@ -41,19 +41,11 @@ impl RedisFixture {
     pub(crate) async fn alone_with(
         options: RedisOptions,
         change: impl FnOnce(RedisConfig) -> RedisConfig,
-    ) -> Option<(Redis, Self)> {
-        let _wanted = context_conformance::server_url("CONTEXT_TEST_REDIS_URL")?;
-        match Redis::start(options) {
-            Ok(server) => {
-                let fixture = Self::at(&server.url(), change).await;
-                Some((server, fixture))
-            }
-            Err(error @ ServerError::NotInstalled { .. }) => {
-                println!("skipped, for want of a server of its own: {error}");
-                None
-            }
-            Err(error) => panic!("{error}"),
-        }
+    ) -> (Redis, Self) {
+        let _wanted = context_conformance::server_url("CONTEXT_TEST_REDIS_URL");
+        let server = Redis::start(options).unwrap_or_else(|error| absent(error));
+        let fixture = Self::at(&server.url(), change).await;
+        (server, fixture)
     }
 
     async fn at(url: &str, change: impl FnOnce(RedisConfig) -> RedisConfig) -> Self {
@@ -123,6 +115,14 @@ impl RedisFixture {
 
     pub(crate) async fn whole(&self, chat: &ChatRef, branch: &str) -> Result<Chain> {
         self.history().chain(chat, &ChainEnd::Branch(branch.into()), &Window::Whole).await
+    }
+}
+
+/// Ends the test because its own server did not start: ignored if none is installed.
+pub(crate) fn absent(error: ServerError) -> ! {
+    match error {
+        ServerError::NotInstalled { .. } => Missing::new(error.to_string()).ignore_test(),
+        error => panic!("{error}"),
     }
 }
 

@@ -11,9 +11,8 @@ use crate::fixture::{RedisFixture, T, apply, extend, ids, many, says, stay};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-#[tokio::test]
-async fn a_chat_expires_whole_and_every_write_puts_it_off() {
-    let Some(fixture) = RedisFixture::with(|config| config.chat_ttl(DAY)).await else { return };
+pub(crate) async fn a_chat_expires_whole_and_every_write_puts_it_off() {
+    let fixture = RedisFixture::with(|config| config.chat_ttl(DAY)).await;
     let chat = fixture.create("ada", "trip").await;
     let key = fixture.chat_key();
     let left = |key: &str| -> i64 { cmd("PTTL").arg(key).query(&mut fixture.server()).unwrap() };
@@ -55,9 +54,8 @@ async fn a_chat_expires_whole_and_every_write_puts_it_off() {
     assert!(fixture.problems().await.is_empty());
 }
 
-#[tokio::test]
-async fn a_creation_that_was_swept_while_it_was_under_way_begins_again() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_creation_that_was_swept_while_it_was_under_way_begins_again() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     let list = fixture.keys(":chats").remove(0);
     assert!(fixture.history().delete_chat(&chat, None).await.unwrap());
@@ -71,9 +69,8 @@ async fn a_creation_that_was_swept_while_it_was_under_way_begins_again() {
     assert!(fixture.problems().await.is_empty());
 }
 
-#[tokio::test]
-async fn everything_is_gone_after_a_flush_and_the_store_works_on() {
-    let Some((_alone, fixture)) = RedisFixture::alone().await else { return };
+pub(crate) async fn everything_is_gone_after_a_flush_and_the_store_works_on() {
+    let (_alone, fixture) = RedisFixture::alone().await;
     let chat = fixture.create("ada", "trip").await;
     fixture.extend(&chat, "main", "", many("m", 70)).await;
     let mut server = fixture.server();
@@ -91,9 +88,8 @@ async fn everything_is_gone_after_a_flush_and_the_store_works_on() {
     assert!(fixture.problems().await.is_empty());
 }
 
-#[tokio::test]
-async fn a_chain_that_lacks_something_is_an_error_and_the_check_says_where() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_chain_that_lacks_something_is_an_error_and_the_check_says_where() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     fixture.extend(&chat, "main", "", many("m", 200)).await;
     let _gone: u8 =
@@ -113,9 +109,8 @@ async fn a_chain_that_lacks_something_is_an_error_and_the_check_says_where() {
     );
 }
 
-#[tokio::test]
-async fn the_check_finds_what_others_did_to_a_chat() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn the_check_finds_what_others_did_to_a_chat() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     fixture.extend(&chat, "main", "", many("m", 5)).await;
     let key = fixture.chat_key();

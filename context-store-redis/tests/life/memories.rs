@@ -57,9 +57,8 @@ fn ids(found: &MemoriesFound) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.stored.record.id.as_str()).collect()
 }
 
-#[tokio::test]
-async fn a_write_is_one_question_and_a_recall_three() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_write_is_one_question_and_a_recall_three() {
+    let fixture = RedisFixture::new().await;
     many(&fixture, "m", 1100, "one two").await;
     find(&fixture, &["one"], 5).await;
     let mut monitor = Monitor::of(&fixture);
@@ -84,9 +83,8 @@ async fn a_write_is_one_question_and_a_recall_three() {
     assert!(fixture.problems().await.is_empty());
 }
 
-#[tokio::test]
-async fn a_record_with_all_words_is_found_however_common_they_are() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_record_with_all_words_is_found_however_common_they_are() {
+    let fixture = RedisFixture::new().await;
     // Only the oldest record has all three words, each of which occurs in thousands.
     write(&fixture, &[MemoryWrite::new(record("all"), "one two three")]).await;
     for words in ["one two", "two three", "one three"] {
@@ -105,9 +103,8 @@ async fn a_record_with_all_words_is_found_however_common_they_are() {
     }
 }
 
-#[tokio::test]
-async fn and_in_a_memory_so_large_that_not_all_is_read() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn and_in_a_memory_so_large_that_not_all_is_read() {
+    let fixture = RedisFixture::new().await;
     const WORDS: [&str; 5] = ["a", "b", "c", "d", "e"];
     write(&fixture, &[MemoryWrite::new(record("all"), WORDS.join(" "))]).await;
     let places = fixture.keys(":places").remove(0);
@@ -130,9 +127,8 @@ async fn and_in_a_memory_so_large_that_not_all_is_read() {
     }
 }
 
-#[tokio::test]
-async fn the_newest_vectors_are_looked_at() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn the_newest_vectors_are_looked_at() {
+    let fixture = RedisFixture::new().await;
     let most = usize::try_from(limits::EXACT_MEMORY_VECTORS).unwrap();
     let vector = |x: f32| MemoryVector::new("e", [x, 1.0].as_slice());
     let near = |id: &str| MemoryWrite::new(record(id), "").vector(vector(0.0));
@@ -154,11 +150,10 @@ async fn the_newest_vectors_are_looked_at() {
     assert!(found.hits[3].score > 0.0 && found.hits[0].similarity.is_some());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_writers_lose_nothing_and_a_version_is_given_once() {
+pub(crate) async fn many_writers_lose_nothing_and_a_version_is_given_once() {
     const WRITERS: usize = 8;
     const EACH: u64 = 25;
-    let Some(fixture) = RedisFixture::new().await else { return };
+    let fixture = RedisFixture::new().await;
     let stores = [Arc::new(fixture.again().await), Arc::new(fixture.again().await)];
     let writers = (0..WRITERS).map(|writer| {
         let store = Arc::clone(&stores[writer % 2]);
@@ -216,9 +211,9 @@ async fn many_writers_lose_nothing_and_a_version_is_given_once() {
     assert_eq!(fixture.problems().await, [""; 0]);
 }
 
-#[tokio::test]
-async fn a_write_whose_answer_was_lost_counts_as_written_whatever_the_order_of_its_data() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_write_whose_answer_was_lost_counts_as_written_whatever_the_order_of_its_data()
+{
+    let fixture = RedisFixture::new().await;
     let with = |keys: [&str; 2]| {
         let mut record = record("m");
         keys.iter().for_each(|key| record.data.insert(*key, "x"));
@@ -233,9 +228,8 @@ async fn a_write_whose_answer_was_lost_counts_as_written_whatever_the_order_of_i
     );
 }
 
-#[tokio::test]
-async fn what_is_forgotten_by_source_goes_however_much_it_is() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn what_is_forgotten_by_source_goes_however_much_it_is() {
+    let fixture = RedisFixture::new().await;
     many(&fixture, "m", 1300, "word").await;
     let mut other = record("other");
     other.source = Some(MemorySource::session("t"));
@@ -264,13 +258,8 @@ async fn what_is_forgotten_by_source_goes_however_much_it_is() {
     assert_eq!(again, [MemoryWritten::Written(1)]);
 }
 
-#[tokio::test]
-async fn memories_do_not_expire() {
-    let Some(fixture) =
-        RedisFixture::with(|config| config.chat_ttl(Duration::from_secs(86_400))).await
-    else {
-        return;
-    };
+pub(crate) async fn memories_do_not_expire() {
+    let fixture = RedisFixture::with(|config| config.chat_ttl(Duration::from_secs(86_400))).await;
     write(
         &fixture,
         &[MemoryWrite::new(record("m"), "word").vector(MemoryVector::new("e", [1.0].as_slice()))],
@@ -285,9 +274,8 @@ async fn memories_do_not_expire() {
     }
 }
 
-#[tokio::test]
-async fn damage_to_memories_is_found() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn damage_to_memories_is_found() {
+    let fixture = RedisFixture::new().await;
     many(&fixture, "m", 1100, "common").await;
     let rare = MemoryWrite::new(record("rare"), "common rare");
     write(&fixture, &[rare.vector(MemoryVector::new("e", [1.0].as_slice()))]).await;
@@ -341,9 +329,8 @@ async fn damage_to_memories_is_found() {
     assert_eq!(fixture.keys(":memory2:*"), [""; 0]);
 }
 
-#[tokio::test]
-async fn who_has_only_memories_is_a_user_and_is_erased() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn who_has_only_memories_is_a_user_and_is_erased() {
+    let fixture = RedisFixture::new().await;
     fixture.create("bob", "trip").await;
     for user in ["ada", "bob", "a.b}"] {
         let scope = MemoryScope::new(user);
@@ -375,9 +362,8 @@ async fn who_has_only_memories_is_a_user_and_is_erased() {
     assert!(left.iter().all(|key| key.contains("{store}") || key.ends_with(":swept")), "{left:?}");
 }
 
-#[tokio::test]
-async fn neighbours_are_found_across_blocks() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn neighbours_are_found_across_blocks() {
+    let fixture = RedisFixture::new().await;
     many(&fixture, "m", 1030, "word").await;
     let names = |beside: &[context_core::memory::StoredMemory]| {
         beside.iter().map(|stored| stored.record.id.to_string()).collect::<Vec<_>>()

@@ -13,8 +13,7 @@ fn closed_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-#[tokio::test]
-async fn a_server_that_is_not_there_is_unavailable_and_no_password_is_shown() {
+pub(crate) async fn a_server_that_is_not_there_is_unavailable_and_no_password_is_shown() {
     let url = format!("redis://ada:secret@127.0.0.1:{}/", closed_port());
     let config = RedisConfig::new(url).connection_timeout(Duration::from_secs(2));
     let error = RedisStore::open(config).await.unwrap_err();
@@ -23,25 +22,22 @@ async fn a_server_that_is_not_there_is_unavailable_and_no_password_is_shown() {
 }
 
 #[cfg(feature = "tls")]
-#[tokio::test]
-async fn an_encrypted_connection_to_nobody_fails_without_a_panic() {
+pub(crate) async fn an_encrypted_connection_to_nobody_fails_without_a_panic() {
     let config = RedisConfig::new(format!("rediss://127.0.0.1:{}/", closed_port()));
     let error =
         RedisStore::open(config.connection_timeout(Duration::from_secs(2))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
 }
 
-#[tokio::test]
-async fn an_address_that_is_none_is_refused() {
+pub(crate) async fn an_address_that_is_none_is_refused() {
     let error =
         RedisStore::open(RedisConfig::new("redis://ada:secret@[nowhere")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
 }
 
-#[tokio::test]
-async fn a_store_says_what_its_server_keeps() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_store_says_what_its_server_keeps() {
+    let fixture = RedisFixture::new().await;
     let read = |name: &str| {
         let pair: Vec<String> =
             redis::cmd("CONFIG").arg("GET").arg(name).query(&mut fixture.server()).unwrap();
@@ -59,9 +55,8 @@ async fn a_store_says_what_its_server_keeps() {
 }
 
 /// Permanent failures are reported at once: a wrong password is not retried.
-#[tokio::test]
-async fn a_login_or_a_database_that_is_refused_is_not_tried_again() {
-    let Some((server, fixture)) = RedisFixture::alone().await else { return };
+pub(crate) async fn a_login_or_a_database_that_is_refused_is_not_tried_again() {
+    let (server, fixture) = RedisFixture::alone().await;
     let address = server.url();
     let host = address.trim_start_matches("redis://").trim_end_matches('/');
     let open = async |url: String| {

@@ -50,9 +50,8 @@ async fn compare(fixture: &RedisFixture, chat: &ChatRef, name: &str, did: &str) 
     }
 }
 
-#[tokio::test]
-async fn branches_of_every_length_are_read_as_by_the_script() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn branches_of_every_length_are_read_as_by_the_script() {
+    let fixture = RedisFixture::new().await;
     for n in [0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 130, 1000] {
         for step in [1, 2, 7, 1000] {
             if n > 200 && step == 1 {
@@ -72,9 +71,8 @@ async fn branches_of_every_length_are_read_as_by_the_script() {
     }
 }
 
-#[tokio::test]
-async fn large_messages_have_runs_of_their_own() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn large_messages_have_runs_of_their_own() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     let mut head = String::new();
     for i in 0..150 {
@@ -94,9 +92,8 @@ async fn large_messages_have_runs_of_their_own() {
     assert_eq!(monitor.seen(&fixture), ["HMGET"; 3]);
 }
 
-#[tokio::test]
-async fn boundaries_and_forks_are_read_as_by_the_script() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn boundaries_and_forks_are_read_as_by_the_script() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     let mut head = String::new();
     for (i, part) in many("m", 200).chunks(50).enumerate() {
@@ -125,9 +122,8 @@ async fn boundaries_and_forks_are_read_as_by_the_script() {
     assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-#[tokio::test]
-async fn an_opening_of_a_short_branch_is_one_plain_command() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn an_opening_of_a_short_branch_is_one_plain_command() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     fixture.extend(&chat, "main", "", many("m", 64)).await;
     let mut monitor = Monitor::of(&fixture);
@@ -167,9 +163,8 @@ async fn an_opening_of_a_short_branch_is_one_plain_command() {
     assert_eq!(monitor.seen(&fixture), ["HMGET"; 2]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn reads_beside_a_writer_see_a_beginning_of_what_it_writes() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn reads_beside_a_writer_see_a_beginning_of_what_it_writes() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     let store = Arc::new(fixture.again().await);
     let writer = {
@@ -205,9 +200,8 @@ async fn reads_beside_a_writer_see_a_beginning_of_what_it_writes() {
     assert!(fixture.problems().await.is_empty());
 }
 
-#[tokio::test]
-async fn damage_and_absence_are_the_same_errors() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn damage_and_absence_are_the_same_errors() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     fixture.extend(&chat, "main", "", many("m", 150)).await;
     let (key, mut server) = (fixture.chat_key(), fixture.server());

@@ -23,9 +23,8 @@ fn everything(fixture: &RedisFixture) -> BTreeMap<String, (Vec<u8>, i64)> {
     all
 }
 
-#[tokio::test]
-async fn reading_changes_no_key_and_writing_is_refused() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn reading_changes_no_key_and_writing_is_refused() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     fixture.extend(&chat, "main", "", many("m", 20)).await;
     fixture.store.blobs().unwrap().put_blob(&chat, NewBlob::new(&b"bytes"[..], T)).await.unwrap();
@@ -82,9 +81,8 @@ async fn reading_changes_no_key_and_writing_is_refused() {
     assert_eq!(everything(&fixture), before);
 }
 
-#[tokio::test]
-async fn a_listing_that_reads_sweeps_nothing() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_listing_that_reads_sweeps_nothing() {
+    let fixture = RedisFixture::new().await;
     fixture.create("ada", "trip").await;
     let _gone: u8 = redis::cmd("DEL").arg(fixture.chat_key()).query(&mut fixture.server()).unwrap();
     let before = everything(&fixture);
@@ -93,9 +91,8 @@ async fn a_listing_that_reads_sweeps_nothing() {
     assert_eq!(everything(&fixture), before);
 }
 
-#[tokio::test]
-async fn a_prefix_without_a_store_is_made_one_only_by_who_may() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_prefix_without_a_store_is_made_one_only_by_who_may() {
+    let fixture = RedisFixture::new().await;
     let other = format!("{}none:", fixture.config.prefix);
     let config = fixture.config.clone().prefix(other.as_str());
     for config in [config.clone().read_only(true), config.create(false)] {
@@ -109,9 +106,8 @@ async fn a_prefix_without_a_store_is_made_one_only_by_who_may() {
     assert!(fixture.keys("").iter().all(|key| !key.starts_with(&other)));
 }
 
-#[tokio::test]
-async fn keys_of_another_program_are_left_alone_however_they_are_opened() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn keys_of_another_program_are_left_alone_however_they_are_opened() {
+    let fixture = RedisFixture::new().await;
     let prefix = |n: usize| format!("{}other{n}:", fixture.config.prefix);
     let mut server = fixture.server();
     let others: [&[&str]; 5] = [
@@ -138,9 +134,8 @@ async fn keys_of_another_program_are_left_alone_however_they_are_opened() {
     assert_eq!(everything(&fixture), before);
 }
 
-#[tokio::test]
-async fn a_store_whose_number_was_thrown_away_is_known_by_its_keys() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_store_whose_number_was_thrown_away_is_known_by_its_keys() {
+    let fixture = RedisFixture::new().await;
     fixture.create("ada", "trip").await;
     for key in fixture.keys("{store}:*") {
         let _gone: u8 = redis::cmd("DEL").arg(key).query(&mut fixture.server()).unwrap();
@@ -149,9 +144,8 @@ async fn a_store_whose_number_was_thrown_away_is_known_by_its_keys() {
     assert_eq!(store.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items.len(), 1);
 }
 
-#[tokio::test]
-async fn a_newer_layout_is_refused_and_not_touched() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_newer_layout_is_refused_and_not_touched() {
+    let fixture = RedisFixture::new().await;
     let layout = fixture.keys("{store}:layout").pop().unwrap();
     let () = redis::cmd("SET").arg(layout).arg(99).query(&mut fixture.server()).unwrap();
     let before = everything(&fixture);
@@ -167,9 +161,8 @@ async fn a_newer_layout_is_refused_and_not_touched() {
     assert_eq!(everything(&fixture), before);
 }
 
-#[tokio::test]
-async fn a_store_of_the_layout_before_leases_is_upgraded_when_it_is_opened_to_write() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_store_of_the_layout_before_leases_is_upgraded_when_it_is_opened_to_write() {
+    let fixture = RedisFixture::new().await;
     let chat = fixture.create("ada", "trip").await;
     let layout = fixture.keys("{store}:layout").pop().unwrap();
     let () = redis::cmd("SET").arg(layout).arg(2).query(&mut fixture.server()).unwrap();

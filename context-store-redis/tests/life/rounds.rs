@@ -60,9 +60,8 @@ async fn heads(fixture: &RedisFixture, user: &str) -> Vec<u32> {
     page.items.iter().map(|head| head.round.round).collect()
 }
 
-#[tokio::test]
-async fn a_commit_is_one_question_and_so_are_many_rounds() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_commit_is_one_question_and_so_are_many_rounds() {
+    let fixture = RedisFixture::new().await;
     let (mut round, query) = begin(&fixture, &ada(), 0).await;
     let mut monitor = Monitor::of(&fixture);
     let action = act(&fixture, &mut round, query).await;
@@ -82,9 +81,8 @@ async fn a_commit_is_one_question_and_so_are_many_rounds() {
     assert_eq!(monitor.seen(&fixture)[..2], ["ZRANGEBYLEX", "HGETALL"]);
 }
 
-#[tokio::test]
-async fn a_round_expires_whole_and_its_entries_are_none() {
-    let Some(fixture) = RedisFixture::with(|config| config.chat_ttl(DAY)).await else { return };
+pub(crate) async fn a_round_expires_whole_and_its_entries_are_none() {
+    let fixture = RedisFixture::with(|config| config.chat_ttl(DAY)).await;
     let (mut round, query) = begin(&fixture, &ada(), 0).await;
     let key = fixture.keys(":round2:*").remove(0);
     let indexes = [fixture.keys(":rounds").remove(0), fixture.keys(":links").remove(0)];
@@ -124,9 +122,8 @@ async fn a_round_expires_whole_and_its_entries_are_none() {
     assert_eq!(heads(&fixture, "ada").await, [1, 0]);
 }
 
-#[tokio::test]
-async fn who_only_begins_rounds_that_expire_keeps_no_entries() {
-    let Some(fixture) = RedisFixture::with(|config| config.chat_ttl(DAY)).await else { return };
+pub(crate) async fn who_only_begins_rounds_that_expire_keeps_no_entries() {
+    let fixture = RedisFixture::with(|config| config.chat_ttl(DAY)).await;
     for number in 0..20 {
         begin(&fixture, &ada(), number).await;
         let key = fixture.keys(":round2:*").remove(0);
@@ -137,9 +134,8 @@ async fn who_only_begins_rounds_that_expire_keeps_no_entries() {
     assert_eq!(entries, 1);
 }
 
-#[tokio::test]
-async fn a_handle_without_a_time_to_live_keeps_the_indexes() {
-    let Some(fixture) = RedisFixture::with(|config| config.chat_ttl(DAY)).await else { return };
+pub(crate) async fn a_handle_without_a_time_to_live_keeps_the_indexes() {
+    let fixture = RedisFixture::with(|config| config.chat_ttl(DAY)).await;
     begin(&fixture, &ada(), 0).await;
     let mut config = fixture.config.clone();
     config.chat_ttl = None;
@@ -156,9 +152,8 @@ async fn a_handle_without_a_time_to_live_keeps_the_indexes() {
     }
 }
 
-#[tokio::test]
-async fn damage_to_rounds_is_found_and_never_a_smaller_round() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn damage_to_rounds_is_found_and_never_a_smaller_round() {
+    let fixture = RedisFixture::new().await;
     let (mut round, query) = begin(&fixture, &ada(), 0).await;
     let action = act(&fixture, &mut round, query).await;
     let changes = round.change(action, &Changes::new().describe("more"), None, T).unwrap();
@@ -229,9 +224,8 @@ async fn damage_to_rounds_is_found_and_never_a_smaller_round() {
     .await;
 }
 
-#[tokio::test]
-async fn a_change_that_does_not_fit_is_refused_and_nothing_is_written() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_change_that_does_not_fit_is_refused_and_nothing_is_written() {
+    let fixture = RedisFixture::new().await;
     let (mut round, query) = begin(&fixture, &ada(), 0).await;
     let action = act(&fixture, &mut round, query).await;
     let before = rounds(&fixture).load_rounds(&ada(), 0..=0).await.unwrap();
@@ -249,9 +243,8 @@ async fn a_change_that_does_not_fit_is_refused_and_nothing_is_written() {
     }
 }
 
-#[tokio::test]
-async fn a_large_round_goes_both_ways_and_forgets_what_is_removed() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn a_large_round_goes_both_ways_and_forgets_what_is_removed() {
+    let fixture = RedisFixture::new().await;
     let (mut round, query) = begin(&fixture, &ada(), 0).await;
     let mut changes = Vec::new();
     while changes.len() < limits::MAX_COMMIT_ITEMS {
@@ -277,9 +270,8 @@ async fn a_large_round_goes_both_ways_and_forgets_what_is_removed() {
     assert!(fixture.problems().await.is_empty());
 }
 
-#[tokio::test]
-async fn who_has_only_rounds_is_a_user_and_is_erased() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn who_has_only_rounds_is_a_user_and_is_erased() {
+    let fixture = RedisFixture::new().await;
     fixture.create("bob", "trip").await;
     for user in ["ada", "bob", "a.b}"] {
         for number in 0..3 {
@@ -313,9 +305,8 @@ async fn who_has_only_rounds_is_a_user_and_is_erased() {
     assert_eq!(pruned.rounds, 0);
 }
 
-#[tokio::test]
-async fn of_two_writers_one_is_first() {
-    let Some(fixture) = RedisFixture::new().await else { return };
+pub(crate) async fn of_two_writers_one_is_first() {
+    let fixture = RedisFixture::new().await;
     let (round, query) = begin(&fixture, &ada(), 0).await;
     let other = fixture.again().await;
     let attempt = async |store: &dyn TrajectoryStore, key: &str| {

@@ -135,6 +135,59 @@ pub(crate) fn unasked(programs: &[Program]) -> Result<()> {
     Ok(())
 }
 
+/// Installs, as [`unasked`], what else the distribution has for the tests of PostgreSQL: pgvector,
+/// and a second version of the server.
+pub(crate) fn more_postgres_unasked() -> Result<()> {
+    let forbidden = env::var_os(FORBID).is_some_and(|value| !value.is_empty() && value != "0");
+    if forbidden || System::this() != (System::Debian { root: true }) {
+        return Ok(());
+    }
+    let search = ["search", "--names-only", r"^postgresql-[0-9]+(-pgvector)?$"];
+    let Ok(known) = Command::new("apt-cache").args(search).output() else { return Ok(()) };
+    let known = String::from_utf8_lossy(&known.stdout).into_owned();
+    let there = |name: &str| Path::new("/usr/share/postgresql").join(name).exists();
+    let packages = more_postgres(&known, there);
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let mut install = vec!["apt-get", "install", "-y", "--no-install-recommends"];
+    install.extend(packages);
+    eprintln!(
+        "more can be asked of PostgreSQL; running `{}` ({FORBID}=1 forbids that)",
+        install.join(" ")
+    );
+    if execute(&[install])? == Verdict::Failed {
+        eprintln!("installing failed; those tests are ignored");
+    }
+    Ok(())
+}
+
+/// Returns the packages to add. `known` has a line per package that exists, `there` says whether a
+/// path below the folder of all versions exists.
+fn more_postgres(known: &str, there: impl Fn(&str) -> bool) -> Vec<&str> {
+    let name = |line: &'_ str| line.split(' ').next().map(str::len);
+    let names = known.lines().filter_map(|line| line.get(..name(line)?));
+    let version = |name: &str| -> Option<u32> {
+        name.strip_prefix("postgresql-")?.split('-').next()?.parse().ok()
+    };
+    let mut versions: Vec<(u32, &str)> = names
+        .clone()
+        .filter(|name| !name.ends_with("-pgvector"))
+        .filter_map(|name| Some((version(name)?, name)))
+        .collect();
+    versions.sort_unstable_by(|one, other| other.cmp(one));
+    let is_installed = |version: u32| there(&version.to_string());
+    let Some((first, _)) = versions.iter().copied().find(|(version, _)| is_installed(*version))
+    else {
+        return Vec::new();
+    };
+    let second = versions.iter().filter(|(version, _)| is_installed(*version)).count() > 1;
+    let other = versions.iter().find(|(version, _)| !second && *version != first);
+    let vector = names.filter(|name| name.ends_with("-pgvector") && version(name) == Some(first));
+    let vector = vector.filter(|_| !there(&format!("{first}/extension/vector.control")));
+    other.map(|(_, name)| *name).into_iter().chain(vector).collect()
+}
+
 /// Runs `cargo xtask services install`.
 pub(crate) fn run() -> Result<Verdict> {
     moto::install_unasked();
@@ -181,7 +234,22 @@ fn execute(commands: &[Vec<&str>]) -> Result<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Program, System, line};
+    use super::{Program, System, line, more_postgres};
+
+    const KNOWN: &str = "postgresql-15 - The database\npostgresql-17 - The database\n\
+        postgresql-15-pgvector - Vectors\npostgresql-17-pgvector - Vectors";
+
+    #[test]
+    fn pgvector_and_a_second_version_are_added_where_they_exist() {
+        let debian = "postgresql-15 - The World's Most Advanced Open Source Relational Database";
+        assert_eq!(more_postgres(debian, |path| path == "15"), [""; 0]);
+        assert_eq!(more_postgres(KNOWN, |_| false), [""; 0]);
+        let both = ["postgresql-17", "postgresql-15-pgvector"];
+        assert_eq!(more_postgres(KNOWN, |path| path == "15"), both);
+        let has = |path: &str| ["15", "17"].contains(&path);
+        assert_eq!(more_postgres(KNOWN, has), ["postgresql-17-pgvector"]);
+        assert_eq!(more_postgres(KNOWN, |_| true), [""; 0]);
+    }
 
     #[track_caller]
     fn check(system: System, programs: &[Program], expect: &str) {

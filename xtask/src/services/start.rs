@@ -17,6 +17,9 @@ use super::need::Need;
 /// The environment variable that makes tests fail instead of skip if a server is missing.
 const REQUIRE: &str = "CONTEXT_REQUIRE_SERVICES";
 
+/// The variable of the address of a PostgreSQL server that has the extension for vectors.
+const PGVECTOR: &str = "CONTEXT_TEST_PGVECTOR_URL";
+
 /// The variables of the credentials of an S3 server.
 const S3_CREDENTIALS: [&str; 2] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
 
@@ -24,6 +27,8 @@ const S3_CREDENTIALS: [&str; 2] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Server {
     Postgres,
+    /// Another installed version.
+    OtherPostgres,
     Redis,
     Cluster,
     S3,
@@ -44,6 +49,7 @@ impl Server {
     fn variable(self) -> &'static str {
         match self {
             Self::Postgres => "CONTEXT_TEST_POSTGRES_URL",
+            Self::OtherPostgres => "CONTEXT_TEST_OTHER_POSTGRES_URL",
             Self::Redis => "CONTEXT_TEST_REDIS_URL",
             Self::Cluster => "CONTEXT_TEST_REDIS_CLUSTER_URL",
             Self::S3 => "CONTEXT_TEST_S3_URL",
@@ -52,7 +58,7 @@ impl Server {
 
     fn program(self) -> Program {
         match self {
-            Self::Postgres => Program::Postgres,
+            Self::Postgres | Self::OtherPostgres => Program::Postgres,
             Self::Redis | Self::Cluster => Program::Redis,
             Self::S3 => Program::Moto,
         }
@@ -66,6 +72,10 @@ impl Server {
     fn start(self) -> Result<Running, ServerError> {
         Ok(match self {
             Self::Postgres => Running::Postgres(Postgres::start(PostgresOptions::new())?),
+            Self::OtherPostgres => {
+                let other = Postgres::all_programs().into_iter().nth(1).unwrap_or_default();
+                Running::Postgres(Postgres::start(PostgresOptions::new().programs(other))?)
+            }
             Self::Redis => Running::Redis(Redis::start(RedisOptions::new())?),
             Self::Cluster => Running::Cluster(RedisCluster::start()?),
             Self::S3 => Running::S3(S3::start(&moto::program()?)?),
@@ -138,6 +148,9 @@ impl Services {
             moto::install_unasked();
         }
         install::unasked(&absent(&own))?;
+        if own.contains(&Server::Postgres) {
+            install::more_postgres_unasked()?;
+        }
         let wants_browser = needs.contains(&Need::Browser);
         if wants_browser && !Program::Chromium.is_there() {
             install::unasked(&[Program::Chromium])?;
@@ -160,12 +173,25 @@ impl Services {
         let missing = (!absent.is_empty()).then(|| missing(&absent));
         let own: Vec<_> =
             own.into_iter().filter(|server| !absent.contains(&server.program())).collect();
+        let mut own = own;
+        if own.contains(&Server::Postgres) && Postgres::all_programs().len() > 1 {
+            own.push(Server::OtherPostgres);
+        }
         let running = start_all(&own)?;
         let mut addresses: Vec<_> =
             given.iter().filter_map(|s| Some((s.variable(), s.given()?))).collect();
         addresses.extend(
             own.iter().zip(&running).map(|(server, running)| (server.variable(), running.url())),
         );
+        for running in &running {
+            if let Running::Postgres(server) = running
+                && env::var_os(PGVECTOR).is_none()
+                && server.offers("vector")?
+            {
+                addresses.push((PGVECTOR, running.url()));
+                break;
+            }
+        }
         if own.contains(&Server::S3) {
             // The client does not ask a server without any, and Moto takes these.
             addresses.extend(S3_CREDENTIALS.map(|name| (name, "test".to_owned())));
@@ -190,6 +216,17 @@ impl Services {
     /// Returns the program of the browser, if one is needed and there.
     pub(crate) fn browser(&self) -> Option<&str> {
         self.browser.as_deref()
+    }
+
+    /// Whether there is a server: `PostgreSQL`, `Redis` or `S3`.
+    pub(crate) fn has(&self, server: &str) -> bool {
+        let variable = match server {
+            "PostgreSQL" => Server::Postgres.variable(),
+            "Redis" => Server::Redis.variable(),
+            "S3" => Server::S3.variable(),
+            _ => return false,
+        };
+        self.addresses.iter().any(|(name, _)| *name == variable)
     }
 
     /// Returns the source of a need, or `None` if it is not met.

@@ -28,7 +28,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Outcome> {
         .collect();
     let skips = absent.iter().flat_map(|test| ["--skip", test]);
     let cargo = integrations(run)
-        .args(["-p", "context-rig", "--test", "check_store", "--"])
+        .args(["-p", "context-rig", "--test", "check_store", "--", "--include-ignored"])
         .args(run.tests)
         .args(skips)
         .envs(&addresses);

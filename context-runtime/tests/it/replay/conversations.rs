@@ -5,18 +5,17 @@ use context_simulator::recordings::folder;
 
 use crate::simulator::QuarterCounter;
 
-/// Returns all of them. Empty without test data.
+/// Returns all of them.
 pub(super) fn recorded() -> Vec<Conversation> {
-    let all = folder().map(|folder| conversations(&folder)).unwrap_or_default();
+    let all = conversations(&folder().expect("test data"));
     all.into_iter().filter(|conversation| !conversation.messages.is_empty()).collect()
 }
 
-/// Returns one of this many tokens, concatenated from all of them, repeated as needed. `None`
-/// without test data.
-pub(super) fn long(tokens: u64) -> Option<Conversation> {
+/// Returns one of this many tokens, concatenated from all of them, repeated as needed.
+pub(super) fn long(tokens: u64) -> Conversation {
     let all = recorded();
-    let mut long = all.first()?.clone();
+    let mut long = all.first().expect("a conversation").clone();
     long.messages = joined(&all, tokens, &QuarterCounter);
     long.name = format!("{tokens} tokens");
-    Some(long)
+    long
 }

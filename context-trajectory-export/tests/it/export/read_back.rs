@@ -2,11 +2,11 @@
 //! the models of Harbor (or those that NVIDIA publishes), and the parser of Mermaid.
 //!
 //! `CONTEXT_TEST_PYTHON` names a Python with the packages. `CONTEXT_TEST_NODE_MODULES` names a
-//! folder whose `node_modules` contains `mermaid` and `jsdom`. If a tool is missing, the test
-//! reports that and proves nothing.
+//! folder whose `node_modules` contains `mermaid` and `jsdom`. The tests are ignored
+//! unless `cargo xtask test` finds the tool.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use context_trajectory::SessionGraph;
 use context_trajectory_export::{
@@ -61,24 +61,6 @@ fn files(folder: &Path, ending: &str, write: impl Fn(&SessionGraph) -> String) -
     files.collect()
 }
 
-/// Returns whether a tool is installed, and reports it if not.
-fn is_there(what: &str, probe: &mut Command) -> bool {
-    let there = probe
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !there {
-        skipped(what);
-    }
-    there
-}
-
-#[allow(clippy::print_stdout, reason = "who runs it must see that nothing was proved")]
-fn skipped(what: &str) {
-    println!("SKIPPED: {what} is not there, nothing is proved");
-}
-
 fn run(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -92,11 +74,8 @@ fn python(script: &str) -> Command {
 }
 
 #[test]
-#[ignore = "wants Graphviz; cargo xtask ci --long runs it"]
+#[ignore = "needs Graphviz; `cargo xtask test` runs it"]
 fn graphviz_draws_what_was_written() {
-    if !is_there("dot", Command::new("dot").arg("-V")) {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let options = DiagramOptions::default();
     for file in files(folder.path(), "dot", |graph| written(|out| write_dot(graph, &options, out)))
@@ -106,22 +85,16 @@ fn graphviz_draws_what_was_written() {
 }
 
 #[test]
-#[ignore = "wants Python and its package prov; cargo xtask ci --long runs it"]
+#[ignore = "needs prov for Python; `cargo xtask test` runs it"]
 fn the_package_prov_reads_what_was_written() {
-    if !is_there("Python with prov", &mut python("import prov.model")) {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     run(python(PROV)
         .args(files(folder.path(), "json", |graph| written(|out| write_prov_json(graph, out)))));
 }
 
 #[test]
-#[ignore = "wants Python and the models of Harbor; cargo xtask ci --long runs it"]
+#[ignore = "needs the models of Harbor; `cargo xtask test` runs it"]
 fn the_models_of_harbor_accept_what_was_written() {
-    if !is_there("Python with the models of ATIF", &mut python(HARBOR)) {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let options = AtifOptions::new("tester", "1");
     let write = |graph: &SessionGraph| written(|out| write_atif(graph, &options, out));
@@ -129,20 +102,14 @@ fn the_models_of_harbor_accept_what_was_written() {
 }
 
 #[test]
-#[ignore = "wants Node and the package mermaid; cargo xtask ci --long runs it"]
+#[ignore = "needs Mermaid for Node; `cargo xtask test` runs it"]
 fn mermaid_parses_what_was_written() {
-    let Ok(modules) = std::env::var("CONTEXT_TEST_NODE_MODULES") else {
-        skipped("Node with mermaid (CONTEXT_TEST_NODE_MODULES)");
-        return;
-    };
+    let modules = std::env::var("CONTEXT_TEST_NODE_MODULES").unwrap();
     let node = || {
         let mut command = Command::new("node");
         command.current_dir(&modules).args(["--input-type=module", "-e", MERMAID, "-"]);
         command
     };
-    if !is_there("Node with mermaid and jsdom", &mut node()) {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let options = DiagramOptions::default();
     let write = |graph: &SessionGraph| written(|out| write_mermaid(graph, &options, out));
