@@ -8,11 +8,14 @@
 
 mod beside;
 mod long;
+mod results;
 mod wasm;
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+
+use self::results::Results;
 
 use crate::process::{Cargo, Verdict};
 use crate::services::start::Services;
@@ -22,6 +25,8 @@ use crate::{conformance, layers, package, test, tidy};
 
 /// The number of random cases per property with `--long`. Some properties take minutes then.
 const LONG_CASES: &str = "1000";
+/// The variables of the seeds of random choices.
+const SEEDS: [&str; 3] = ["CONTEXT_CONFORMANCE_SEED", "CONTEXT_FAULT_SEED", "PROPTEST_RNG_SEED"];
 /// The number of random sequences and of killed writers per subject of the conformance suite with
 /// `--long`: many times the usual.
 const LONG_PROOF: (u32, u32) = (300, 1_000);
@@ -35,6 +40,16 @@ pub(crate) struct Args {
     /// every day
     #[arg(long)]
     long: bool,
+    /// Go on where the last run stopped, such as after a failure or a power cut: steps that have
+    /// passed are not run again, and the seed stays the same
+    #[arg(long)]
+    resume: bool,
+    /// The seed of random choices [default: a new one with --long, else those of the tests]
+    #[arg(long, value_name = "N", requires = "long")]
+    seed: Option<u64>,
+    /// Print the last result of each step as a table in Markdown, and run nothing
+    #[arg(long)]
+    results: bool,
     /// Run only the steps whose names contain this text; may be repeated
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
@@ -53,6 +68,8 @@ struct Run<'a> {
     services: &'a Services,
     long: bool,
     with_tools: bool,
+    /// The seed of random choices of a long run.
+    seed: Option<u64>,
 }
 
 /// A step: its name and its function.
@@ -64,17 +81,30 @@ struct Step<'a> {
 /// The outcome of a step.
 struct StepOutcome {
     name: String,
-    verdict: Verdict,
+    /// `None` if an earlier part of the run has passed it.
+    verdict: Option<Verdict>,
     duration: Duration,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let mut outcomes = Vec::new();
     let outside = workspace.outside()?;
+    let file = if args.long { "ci/long.json" } else { "ci/daily.json" };
+    let seed = args.seed.unwrap_or_else(|| jiff::Timestamp::now().as_second().unsigned_abs());
+    // Who runs some steps adds to the results of the last run.
+    let goes_on = args.resume || args.results || args.list || !args.only.is_empty();
+    let path = workspace.target_folder().join(file);
+    let mut results = Results::begin(path, workspace.root(), seed, goes_on)?;
+    if args.results {
+        print!("{results}");
+        return Ok(Verdict::Passed);
+    }
     // Start the servers first, so that a missing one is reported before anything is built. Servers
     // are required, since nobody reads here which tests were skipped.
     let services = Services::start(&test::needs(workspace, &outside, &[])?, true)?;
-    let run = Run { workspace, services: &services, long: args.long, with_tools: args.with_tools };
+    let seed = args.long.then(|| args.seed.unwrap_or(results.seed()));
+    let run =
+        Run { workspace, services: &services, long: args.long, with_tools: args.with_tools, seed };
     let is_selected = |step: &Step<'_>| {
         args.only.is_empty() || args.only.iter().any(|text| step.name.contains(text))
     };
@@ -84,7 +114,15 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         steps.iter().for_each(|step| println!("{}", step.name));
         return Ok(Verdict::Passed);
     }
+    if let Some(seed) = seed {
+        println!("seed {seed:#x}");
+    }
     for step in steps {
+        let before = results.passed(&step.name).filter(|_| args.resume);
+        if let Some(duration) = before {
+            outcomes.push(StepOutcome { name: step.name, verdict: None, duration });
+            continue;
+        }
         println!("── {}", step.name);
         let start = Instant::now();
         // A step that cannot run has failed. The other steps still run.
@@ -92,7 +130,9 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
             println!("error: {error:#}");
             Verdict::Failed
         });
-        outcomes.push(StepOutcome { name: step.name, verdict, duration: start.elapsed() });
+        let duration = start.elapsed();
+        results.add(&step.name, verdict, duration)?;
+        outcomes.push(StepOutcome { name: step.name, verdict: Some(verdict), duration });
         if verdict == Verdict::Failed && !args.keep_going {
             break;
         }
@@ -103,11 +143,16 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
 fn summary(outcomes: &[StepOutcome]) -> Verdict {
     println!();
     for StepOutcome { name, verdict, duration } in outcomes {
-        let word = if *verdict == Verdict::Passed { "ok" } else { "FAILED" };
+        let word = match verdict {
+            Some(Verdict::Passed) => "ok",
+            Some(Verdict::Failed) => "FAILED",
+            None => "before",
+        };
         println!("{word:<7}{:>7.1} s  {name}", duration.as_secs_f64());
     }
     let total: Duration = outcomes.iter().map(|step| step.duration).sum();
-    let failed = outcomes.iter().filter(|step| step.verdict == Verdict::Failed).count();
+    let failed = outcomes.iter().filter(|step| step.verdict == Some(Verdict::Failed));
+    let failed = failed.count();
     println!("{} steps, {failed} failed, {:.0} s", outcomes.len(), total.as_secs_f64());
     Verdict::of(failed == 0)
 }
@@ -143,8 +188,7 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
     }
     steps.push(wasm::step(run));
     for place in std::iter::once(workspace).chain(outside) {
-        let args = ["--workspace", "--all-features", "--locked", "--no-fail-fast"];
-        steps.push(cargo_step(run, place, "test", &args));
+        steps.push(test_step(run, place));
     }
     steps.extend(beside::steps(run));
     if workspace.krate(KIT).is_some() {
@@ -167,14 +211,32 @@ fn cargo_step<'a>(
 ) -> Step<'a> {
     let workspace = run.workspace;
     let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-    let beside =
-        place.root().strip_prefix(workspace.root()).unwrap_or(place.root()).display().to_string();
-    let place_name = if beside.is_empty() { beside } else { format!(" ({beside})") };
-    let name = format!("{subcommand} {}{place_name}", args.join(" "));
+    let name = format!("{subcommand} {}{}", args.join(" "), beside_us(workspace, place));
     let step = move || {
         let cargo = Cargo::building_into(workspace.target_folder(), place.root(), subcommand);
         prepared(cargo.args(&args), run).run()
     };
+    Step { name, run: Box::new(step) }
+}
+
+/// Returns the end of the name of a step in another workspace.
+fn beside_us(workspace: &Workspace, place: &Workspace) -> String {
+    let beside = place.root().strip_prefix(workspace.root()).unwrap_or(place.root());
+    if beside.as_os_str().is_empty() { String::new() } else { format!(" ({})", beside.display()) }
+}
+
+/// Returns the step that runs all tests of a workspace, also those that need something that is
+/// there.
+fn test_step<'a>(run: Run<'a>, place: &'a Workspace) -> Step<'a> {
+    let target = run.workspace.target_folder();
+    let step = move || {
+        let cargo = || Ok(prepared(Cargo::building_into(target, place.root(), "test"), run));
+        let mut report = test::TestReport::default();
+        let verdict = report.run(&cargo, &[], &test::what_is_there(run.workspace, run.services));
+        print!("{report}");
+        verdict
+    };
+    let name = format!("test --workspace --all-features{}", beside_us(run.workspace, place));
     Step { name, run: Box::new(step) }
 }
 
@@ -211,8 +273,10 @@ fn needing<'a>(
 
 /// Sets the environment of a step: snapshots are compared but never written, debug information is
 /// small, and the test data and the servers are those of `cargo xtask test`.
-fn prepared(cargo: Cargo, Run { workspace, services, long, .. }: Run<'_>) -> Cargo {
+fn prepared(cargo: Cargo, Run { workspace, services, long, seed, .. }: Run<'_>) -> Cargo {
+    let seeds = seed.into_iter().flat_map(|seed| SEEDS.map(|name| (name, seed.to_string())));
     cargo
+        .envs(&seeds.collect::<Vec<_>>())
         .envs(&test::environment(workspace, services))
         .env("INSTA_UPDATE", "no")
         .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")

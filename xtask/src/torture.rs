@@ -40,8 +40,8 @@ pub(crate) struct Args {
 
 impl Args {
     /// Returns the arguments to run all parts for hours.
-    pub(crate) fn hours() -> Self {
-        Self { long: true, ..Self::default() }
+    pub(crate) fn hours(seed: Option<u64>) -> Self {
+        Self { long: true, seed, ..Self::default() }
     }
 
     /// Returns the same arguments for the program, except for the scale.
