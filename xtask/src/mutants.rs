@@ -2,101 +2,143 @@
 //! that no test notices.
 //!
 //! A missed change means a missing test, or a change without effect. `.cargo/mutants.toml` excludes
-//! code and selects the tests to run.
+//! code, and [`survivors`] has the reasons of changes that may stay unnoticed.
+//!
+//! The mutants of a crate are tried in parts, see [`part`]. What a part found is kept, so the task
+//! goes on where it stopped, however it stopped.
 
-use std::path::Path;
+mod part;
+mod survivors;
 
-use anyhow::{Context, Result};
-use serde::Deserialize;
+use std::time::{Duration, Instant};
 
+use anyhow::{Result, bail};
+
+use self::part::{Found, Part};
+use self::survivors::Survivors;
 use crate::process::Verdict;
-use crate::tools;
 use crate::workspace::Workspace;
 
-/// The crates that make decisions, in which a wrong operator is most expensive.
-const DEFAULT: [&str; 6] = [
-    "context-core",
-    "context-policy-microcompact",
-    "context-policy-snip",
-    "context-policy-strip-images",
-    "context-policy-summarize",
-    "context-policy-truncate-head",
+/// The crates whose decisions are most expensive to get wrong, and the crates whose tests ask them
+/// besides their own: the suites of stores, renderers, codecs and policies.
+const CRATES: [(&str, &[&str]); 10] = [
+    ("context-core", &["context-conformance", "context-store-inmem", "context-trajectory"]),
+    ("context-conformance", &[]),
+    ("context-codec-kit", &["context-codec-anthropic", "context-codec-openai"]),
+    ("context-store-kit", &["context-store-inmem", "context-store-sqlite"]),
+    ("context-runtime", &[]),
+    ("context-policy-microcompact", &[]),
+    ("context-policy-snip", &[]),
+    ("context-policy-strip-images", &[]),
+    ("context-policy-summarize", &[]),
+    ("context-policy-truncate-head", &[]),
 ];
 
-#[derive(Debug, Default, clap::Args)]
+/// The least share of viable mutants that tests have to notice, in percent.
+const LEAST: f64 = 90.0;
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The crates to mutate [default: core and the policies]
+    /// The crates to mutate [default: core, the kits, the runtime and the policies]
     packages: Vec<String>,
-    /// A part of the mutants of each crate, such as 0/8: every eighth of them
-    #[arg(long, value_name = "K/N")]
-    shard: Option<String>,
+    /// The number of parts into which the mutants of each crate are divided
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    parts: usize,
+    /// Only this part of each crate, from 0
+    #[arg(long, value_name = "K")]
+    part: Option<usize>,
+    /// Begin no further part after this time
+    #[arg(long, value_name = "N")]
+    minutes: Option<u64>,
+    /// Forget what is known of these crates, and begin again
+    #[arg(long)]
+    again: bool,
+    /// Print what is known, and try nothing
+    #[arg(long)]
+    results: bool,
 }
 
 impl Args {
-    /// Returns the arguments to try a part of the mutants of the default crates.
-    pub(crate) fn part(shard: &str) -> Self {
-        Self { packages: Vec::new(), shard: Some(shard.into()) }
+    /// Returns the arguments to try one part of each of the default crates.
+    pub(crate) fn one_part(part: usize, parts: usize) -> Self {
+        Self {
+            packages: Vec::new(),
+            parts,
+            part: Some(part),
+            minutes: None,
+            again: false,
+            results: false,
+        }
     }
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
-    let default = DEFAULT.map(String::from);
-    let packages = if args.packages.is_empty() { &default[..] } else { &args.packages };
-    let folder = workspace.target_folder().join("mutants");
-    let mut rows = vec![format!(
-        "{:<32} {:>7} {:>7} {:>7} {:>9} {:>9}",
-        "crate", "mutants", "caught", "missed", "timeouts", "unviable"
-    )];
+    let survivors = Survivors::read(workspace.root())?;
+    let chosen = chosen(&args.packages)?;
+    let end = args.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
+    let is_late = || end.is_some_and(|end| Instant::now() >= end);
+    let parts = || args.part.map_or(0..args.parts, |part| part..part + 1);
+    if args.again {
+        for (name, _) in &chosen {
+            Part::forget_all(workspace, name)?;
+        }
+    }
+    // One part of each crate after the other, so that a short run is a sample of all of them.
+    for number in parts().filter(|_| !args.results) {
+        for (name, suites) in &chosen {
+            let part = Part::new(workspace, name, number, args.parts);
+            if !is_late() && !part.is_done() {
+                part.run(suites)?;
+            }
+        }
+    }
     let mut verdict = Verdict::Passed;
-    for package in packages {
-        let out = folder.join(package);
-        std::fs::create_dir_all(&out)?;
-        let shard =
-            args.shard.iter().flat_map(|shard| ["--shard", shard, "--sharding", "round-robin"]);
-        let mutants = tools::MUTANTS
-            .cargo(workspace, workspace.root())?
-            .args(["--package", package, "--no-times", "--output"])
-            .args([&out])
-            .args(shard)
-            .envs(&[("CONTEXT_TEST_DATA", workspace.data_root())])
-            .env("INSTA_UPDATE", "no")
-            // A separate target folder, so that the copied sources and the workspace do not
-            // invalidate each other's builds, and the next crate finds its dependencies built.
-            .env("CARGO_TARGET_DIR", folder.join("build"))
-            // Each mutant is built once and thrown away.
-            .env("CARGO_PROFILE_DEV_DEBUG", "0");
-        verdict = verdict.and(mutants.run()?);
-        rows.push(Outcomes::read(&out)?.row(package));
-    }
     println!(
-        "{}\nwhat was missed: {}",
-        rows.join("\n"),
-        folder.join("*/mutants.out/missed.txt").display()
+        "{:<28} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}  parts",
+        "crate", "mutants", "caught", "missed", "known", "unviable", "caught %"
     );
-    Ok(verdict)
+    let mut unknown = Vec::new();
+    for (name, _) in &chosen {
+        let (mut found, mut done) = (Found::default(), 0);
+        for number in 0..args.parts {
+            if let Some(of_part) = Part::new(workspace, name, number, args.parts).found()? {
+                found.add(of_part);
+                done += 1;
+            }
+        }
+        let share = found.share();
+        let (known, new): (Vec<_>, Vec<_>) =
+            found.missed.iter().partition(|mutant| survivors.knows(mutant));
+        println!(
+            "{name:<28} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}  {done} of {}",
+            found.total(),
+            found.caught,
+            found.missed.len(),
+            known.len(),
+            found.unviable,
+            share.map_or_else(|| "-".to_owned(), |share| format!("{share:.1}")),
+            args.parts
+        );
+        verdict = verdict.and(Verdict::of(share.is_none_or(|share| share >= LEAST)));
+        unknown.extend(new.into_iter().cloned());
+    }
+    for mutant in &unknown {
+        println!("missed, no reason is known: {mutant}");
+    }
+    Ok(verdict.and(Verdict::of(unknown.is_empty())))
 }
 
-#[derive(Deserialize)]
-struct Outcomes {
-    total_mutants: u64,
-    caught: u64,
-    missed: u64,
-    timeout: u64,
-    unviable: u64,
-}
-
-impl Outcomes {
-    fn read(out: &Path) -> Result<Self> {
-        let path = out.join("mutants.out/outcomes.json");
-        let text =
-            std::fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;
-        serde_json::from_str(&text).context("the outcomes are not as expected")
+/// Returns the chosen crates, with the crates whose tests ask them besides their own.
+fn chosen(packages: &[String]) -> Result<Vec<(&'static str, &'static [&'static str])>> {
+    if packages.is_empty() {
+        return Ok(CRATES.to_vec());
     }
-
-    fn row(&self, package: &str) -> String {
-        let Self { total_mutants, caught, missed, timeout, unviable } = self;
-        format!(
-            "{package:<32} {total_mutants:>7} {caught:>7} {missed:>7} {timeout:>9} {unviable:>9}"
-        )
-    }
+    let find = |name: &String| match CRATES.iter().find(|(krate, _)| krate == name) {
+        Some(krate) => Ok(*krate),
+        None => {
+            let known: Vec<_> = CRATES.iter().map(|(name, _)| *name).collect();
+            bail!("{name} is not among the crates to mutate: {}", known.join(", "))
+        }
+    };
+    packages.iter().map(find).collect()
 }
