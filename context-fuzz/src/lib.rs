@@ -11,6 +11,7 @@
 //! Parsers that need more than bytes, such as a whole store or keys, are not here. They have
 //! property tests in their own crates, which `cargo xtask fuzz` runs as well.
 
+mod corpus;
 mod scratch;
 mod target;
 mod targets;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::corpus;
 use crate::targets::{codec, file, form, graph, native, search};
 
 /// A parser with the checks of its guarantees.
@@ -33,6 +34,16 @@ impl FuzzTarget {
     /// Returns small realistic documents that the parser accepts.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         (self.seeds)()
+    }
+
+    /// Returns the inputs of the corpus, which earlier runs of the fuzzer left. The parser may
+    /// refuse them.
+    ///
+    /// # Panics
+    ///
+    /// If the file of the corpus cannot be read.
+    pub fn corpus(&self) -> Vec<Vec<u8>> {
+        corpus::read(self.name)
     }
 }
 

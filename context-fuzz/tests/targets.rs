@@ -1,5 +1,6 @@
-//! A short run of every target, with its seed documents and with damaged ones. Each is a separate
-//! test, so that one can run alone: `cargo test -p context-layer-fuzz -- damage::anthropic`.
+//! A short run of every target, with its seed documents, its corpus, and damaged documents. Each is
+//! a separate test, so that one can run alone: `cargo test -p context-layer-fuzz --
+//! damage::anthropic`.
 //!
 //! `PROPTEST_CASES` sets the number of damaged documents. If it is set, they differ in each run,
 //! unless `PROPTEST_RNG_SEED` sets the seed.
@@ -18,10 +19,14 @@ use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunne
 /// The number of damaged documents per target, unless the environment sets one.
 const CASES: u32 = 128;
 
+/// The most bytes of the corpus of a target.
+const CORPUS: usize = 16 << 10;
+
 fn main() -> ExitCode {
     let trials = TARGETS.iter().flat_map(|target| {
         let documents = Trial::test(format!("documents::{}", target.name), || documents(target));
-        [documents, Trial::test(format!("damage::{}", target.name), || damage(target))]
+        let corpus = Trial::test(format!("corpus::{}", target.name), || corpus(target));
+        [documents, corpus, Trial::test(format!("damage::{}", target.name), || damage(target))]
     });
     let names = Trial::test("names_stand_once", names);
     libtest_mimic::run(&Arguments::from_args(), trials.chain([names]).collect()).exit_code()
@@ -47,6 +52,17 @@ fn documents(target: &FuzzTarget) -> Result<(), Failed> {
     assert!(!seeds.is_empty(), "there are none");
     for (number, seed) in seeds.iter().enumerate() {
         assert!(target.check(seed), "document {number} is refused");
+    }
+    Ok(())
+}
+
+/// Checks a target with what the fuzzer found worth keeping.
+fn corpus(target: &FuzzTarget) -> Result<(), Failed> {
+    let inputs = target.corpus();
+    let bytes: usize = inputs.iter().map(Vec::len).sum();
+    assert!(bytes <= CORPUS, "{bytes} bytes; the corpus is kept small");
+    for input in inputs {
+        let _taken = target.check(&input);
     }
     Ok(())
 }

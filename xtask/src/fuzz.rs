@@ -21,7 +21,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use crate::process::Verdict;
-use crate::workspace::Workspace;
+use crate::workspace::{FUZZ, Workspace};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -39,6 +39,10 @@ pub(crate) struct Args {
     /// Damage documents instead of using libFuzzer, without measuring coverage
     #[arg(long)]
     without_libfuzzer: bool,
+    /// Afterwards, write the inputs that reached new code into the corpus of the repository, the
+    /// shortest ones
+    #[arg(long, conflicts_with = "without_libfuzzer")]
+    keep: bool,
     /// List the targets
     #[arg(long)]
     list: bool,
@@ -53,6 +57,7 @@ impl Args {
             jobs: None,
             cases: 5_000,
             without_libfuzzer: false,
+            keep: false,
             list: false,
         }
     }
@@ -85,7 +90,14 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         Some(driver) => {
             let jobs =
                 args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
-            beside_each_other(&parsers, jobs, |parser| driver.run(&parser.name, time))?
+            let corpus = workspace.root().join(FUZZ).join("corpus");
+            beside_each_other(&parsers, jobs, |parser| {
+                let verdict = driver.run(&parser.name, time)?;
+                if args.keep && verdict == Verdict::Passed {
+                    driver.keep(&parser.name, &corpus.join(&*parser.name).with_extension("txt"))?;
+                }
+                Ok(verdict)
+            })?
         }
         None => beside_each_other(&parsers, 1, |parser| parser.rounds(time, args.cases))?,
     };

@@ -23,8 +23,8 @@ fn chosen() -> &'static context_fuzz::FuzzTarget {
     &CHOSEN
 }
 
-/// Writes the initial documents of a run, when built without instrumentation: `libfuzzer FOLDER`
-/// creates a folder for each target.
+/// Writes the initial documents and the corpus of a run, when built without instrumentation:
+/// `libfuzzer FOLDER` creates a folder for each target.
 #[cfg(not(fuzzing))]
 fn main() -> std::io::Result<()> {
     let root = std::env::args_os().nth(1).ok_or_else(|| std::io::Error::other("name a folder"))?;
@@ -33,6 +33,9 @@ fn main() -> std::io::Result<()> {
         std::fs::create_dir_all(&folder)?;
         for (number, seed) in target.seeds().iter().enumerate() {
             std::fs::write(folder.join(format!("seed-{number}")), seed)?;
+        }
+        for (number, input) in target.corpus().iter().enumerate() {
+            std::fs::write(folder.join(format!("corpus-{number}")), input)?;
         }
     }
     Ok(())

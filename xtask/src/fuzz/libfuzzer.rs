@@ -1,7 +1,7 @@
 //! The program that libFuzzer drives, instrumented for branch coverage on the stable compiler.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,10 @@ const LARGEST: u32 = 1024;
 /// The maximum length of an input, in bytes. Inputs longer than the initial documents find little
 /// more.
 const LENGTH: u32 = 16 << 10;
+
+/// The most bytes of an input of the corpus that is kept, and of all of them.
+const KEPT_INPUT: usize = 512;
+const KEPT: usize = 16 << 10;
 
 /// The built program and the folder of its inputs.
 pub(super) struct Driver {
@@ -106,4 +110,45 @@ impl Driver {
         println!("{target}: {} inputs in {seconds} s, no finding", runs.map_or("?", str::trim));
         Ok(Verdict::Passed)
     }
+
+    /// Writes the corpus of a target into a file of the repository: the shortest inputs of the run
+    /// that reach, together with the documents, all that was reached.
+    pub(super) fn keep(&self, target: &str, file: &Path) -> Result<()> {
+        let [seeds, corpus] = ["seeds", "corpus"].map(|kind| self.folder.join(kind).join(target));
+        let kept = tempfile::tempdir_in(&self.folder)?;
+        // The documents are merged first, so that what they reach asks for no input.
+        for from in [&seeds, &corpus] {
+            let output = Command::new(&self.program)
+                .args(["-merge=1", "-verbosity=0"])
+                .arg(format!("-max_len={KEPT_INPUT}"))
+                .arg(kept.path())
+                .arg(from)
+                .env("CONTEXT_FUZZ_TARGET", target)
+                .output()
+                .context("could not run libFuzzer")?;
+            ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        let documents = read_all(&seeds)?;
+        let mut inputs = read_all(kept.path())?;
+        inputs.retain(|input| input.len() <= KEPT_INPUT && !documents.contains(input));
+        inputs.sort_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
+        let (mut text, mut bytes, mut count) = (String::new(), 0, 0);
+        for input in inputs {
+            bytes += input.len();
+            if bytes > KEPT {
+                break;
+            }
+            count += 1;
+            text += &format!("{}\n", input.escape_ascii());
+        }
+        std::fs::write(file, text).with_context(|| format!("write {}", file.display()))?;
+        println!("{target}: {count} inputs kept in {}", file.display());
+        Ok(())
+    }
+}
+
+/// Returns the contents of all files in a folder.
+fn read_all(folder: &Path) -> Result<Vec<Vec<u8>>> {
+    let entries = std::fs::read_dir(folder)?;
+    entries.map(|entry| Ok(std::fs::read(entry?.path())?)).collect()
 }
