@@ -10,6 +10,7 @@
 
 mod mutants;
 pub mod report;
+pub mod report_folder;
 pub mod subjects;
 pub mod table;
 
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use self::report::{Line, Outcome};
+use self::report_folder::ReportFolder;
 use self::subjects::{Subject, subjects};
 use self::table::Table;
 use crate::process::{Cargo, Verdict};
@@ -79,6 +81,10 @@ pub(crate) struct Args {
     /// The number of writing processes to kill
     #[arg(long, value_name = "N")]
     kills: Option<u32>,
+    /// Write the results into this folder as well: `report.html` for people, `report.json` for
+    /// programs, and `badge.svg` for a README
+    #[arg(long, value_name = "FOLDER")]
+    report: Option<PathBuf>,
     /// Only a row per group, not one per case
     #[arg(long)]
     brief: bool,
@@ -194,6 +200,11 @@ pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
         verdict = Verdict::Failed;
     } else {
         print!("{}", Table::new(&lines).brief(args.brief).again(args.again()));
+        if let Some(folder) = &args.report {
+            let day = jiff::Timestamp::now().strftime("%F").to_string();
+            ReportFolder::new(&lines, &day).write(folder)?;
+            println!("report: {}", folder.join("report.html").display());
+        }
     }
     if let Some(missing) = services.missing().filter(|_| !not_asked.is_empty()) {
         println!("NOT ASKED {}: {missing}", not_asked.join(", "));

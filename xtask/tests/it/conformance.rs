@@ -1,6 +1,7 @@
 //! Tests of the conformance table.
 
 use xtask::conformance::report::{Line, Outcome, outcomes};
+use xtask::conformance::report_folder::ReportFolder;
 use xtask::conformance::table::Table;
 
 fn line(subject: &str, group: &str, case: &str, outcome: Outcome, reason: Option<&str>) -> Line {
@@ -134,4 +135,35 @@ fn a_report_tells_in_which_case_its_program_ended() {
     ];
     assert_eq!(read, expect);
     assert!(outcomes("{}").is_err(), "a report of another version is no report");
+}
+
+#[test]
+fn a_report_folder_has_a_page_data_and_badges() {
+    let lines = [
+        line("one", "commit", "first", Outcome::Pass, None),
+        line("one", "commit", "stale", Outcome::Fail, Some("<b>head</b> \"moved\"\u{1b}[31m")),
+        line("two/b", "commit", "first", Outcome::Pass, None),
+        line("two/b", "durability", "reopen", Outcome::Skip, Some("not durable")),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("proof");
+    ReportFolder::new(&lines, "2026-11-29").write(&folder).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+
+    let data: serde_json::Value = serde_json::from_str(&read("report.json")).unwrap();
+    assert_eq!((&data["contract"], &data["day"]), (&1.into(), &"2026-11-29".into()));
+    let one = &data["subjects"][0];
+    assert_eq!((&one["subject"], &one["crate"]), (&"one".into(), &"context-store-one".into()));
+    assert_eq!((&one["passed"], &one["failed"]), (&1.into(), &1.into()));
+    assert_eq!(one["cases"][1]["outcome"], "fail");
+    assert_eq!(data["subjects"][1]["cases"][1]["reason"], "not durable");
+
+    let page = read("report.html");
+    assert!(page.contains("<td>commit::stale<td class=\"fail\">failed"), "{page}");
+    assert!(page.contains("&lt;b&gt;head&lt;/b&gt; &quot;moved&quot;\\u{1b}[31m"), "{page}");
+    assert!(!page.contains("<b>") && !page.contains("http"), "{page}");
+
+    let badges = ["badge.svg", "badge-one.svg", "badge-two-b.svg"].map(read);
+    assert!(badges[0].contains(">contract 1<") && badges[0].contains(">1 failed<"), "{badges:?}");
+    assert!(badges[2].contains(">1 passed<"), "{badges:?}");
 }
