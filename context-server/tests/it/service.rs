@@ -1,6 +1,7 @@
 //! The HTTP API for programs, asked without a socket.
 
 mod actions;
+mod any_request;
 mod description;
 mod events;
 mod faces;

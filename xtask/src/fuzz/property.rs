@@ -40,6 +40,7 @@ pub(super) const TARGETS: &[Property] = &[
     Property::new("encrypted-values", "context-store-layers", None, "encrypted::"),
     Property::new("encrypted-store", "context-store-layers", Some("encrypted"), "altered::"),
     Property::new("memory-service", "context-memory", Some("it"), "remote::"),
+    Property::new("faces", "context-server", Some("it"), "service::any_request::"),
     Property::new("image-sizes", "context-tokens", Some("it"), "images::"),
     Property::new("xml", "context-render", Some("it"), "xml_properties::"),
     Property::new("markdown", "context-render", Some("it"), "markdown_properties::"),
