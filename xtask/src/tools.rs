@@ -20,6 +20,7 @@ pub(crate) struct Tool {
     version: &'static str,
 }
 
+pub(crate) const AUDIT: Tool = Tool { subcommand: "audit", version: "0.22.2" };
 pub(crate) const DENY: Tool = Tool { subcommand: "deny", version: "0.20.2" };
 pub(crate) const HACK: Tool = Tool { subcommand: "hack", version: "0.6.46" };
 pub(crate) const MACHETE: Tool = Tool { subcommand: "machete", version: "0.9.2" };
@@ -28,7 +29,7 @@ pub(crate) const COVERAGE: Tool = Tool { subcommand: "llvm-cov", version: "0.9.1
 pub(crate) const MUTANTS: Tool = Tool { subcommand: "mutants", version: "27.1.0" };
 
 /// All tools. Those that build quickly come first.
-const TOOLS: [Tool; 6] = [MACHETE, HACK, COVERAGE, MUTANTS, DENY, SEMVER];
+const TOOLS: [Tool; 7] = [MACHETE, AUDIT, HACK, COVERAGE, MUTANTS, DENY, SEMVER];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

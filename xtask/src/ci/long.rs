@@ -63,6 +63,9 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
     steps.push(Step { name: format!("fuzz, {FUZZ_MINUTES} minute each"), run: Box::new(ask) });
     let torment = move || torture::run(workspace, &torture::Args::hours(run.seed));
     steps.push(Step { name: "torture --long".to_owned(), run: Box::new(torment) });
+    // The list of advisories is fetched, so every day is too often, and a machine without a way to
+    // it fails here.
+    steps.push(super::tool_step(run, tools::AUDIT, &[]));
     // Without a tag there is no version to compare with. The check is then run by hand.
     if semver::has_tag(workspace) {
         let compare = move || semver::run(workspace, &semver::Args::default());

@@ -8,6 +8,7 @@
 mod conformance;
 mod conformance_command;
 mod conformance_outside;
+mod guide;
 
 mod layers;
 mod package;
