@@ -79,6 +79,11 @@
 //! writes, acknowledges its writes, and is killed at random moments. A store that claims to outlive
 //! its process must offer a location. [`run`] and [`assert_conforms`] start no child processes.
 //!
+//! # Loss of power
+//!
+//! [`power`] records what a process writes and syncs, builds the states in which a disk may be
+//! after a loss of power, and has a test open each of them.
+//!
 //! # Faults
 //!
 //! The cases make calls of the store fail before or after they take effect, with
@@ -172,6 +177,7 @@ mod model;
 mod namespace;
 pub mod policy;
 mod polls;
+pub mod power;
 mod property;
 pub mod renderer;
 mod report;
