@@ -1,7 +1,7 @@
 //! A file that gets its final name when it is complete.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +45,19 @@ impl PartialFile {
         self.with(|path| OpenOptions::new().write(true).open(path)?.sync_all()).await
     }
 
+    /// Gives the file its final name and waits until the name is on the disk. Returns false if a
+    /// file of that name exists, which is never replaced.
+    pub(crate) async fn become_final_and_synced(self, to: &Path) -> Result<bool, Error> {
+        let operation = self.operation;
+        if !self.become_final(to)? {
+            return Ok(false);
+        }
+        let to = to.to_owned();
+        let synced = tokio::task::spawn_blocking(move || sync_folder(&to)).await;
+        let synced = synced.map_err(io::Error::other).and_then(|synced| synced);
+        synced.map(|()| true).map_err(|error| failed(operation, error))
+    }
+
     /// Runs a function on the file in a blocking thread.
     pub(crate) async fn with<T: Send + 'static>(
         &self,
@@ -79,6 +92,15 @@ fn options() -> OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
     options
+}
+
+/// Waits until the names in the folder of a file are on the disk, where the system supports that.
+fn sync_folder(file: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
 }
 
 fn failed(operation: &'static str, error: io::Error) -> Error {

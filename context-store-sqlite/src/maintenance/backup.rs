@@ -37,7 +37,7 @@ pub(crate) async fn backup(connections: &Connections, to: &Path) -> Result<()> {
     };
     // SQLite does not sync the copy. The final name must not reach the disk before the content.
     partial.sync().await?;
-    if partial.become_final(to)? { Ok(()) } else { Err(exists().into()) }
+    if partial.become_final_and_synced(to).await? { Ok(()) } else { Err(exists().into()) }
 }
 
 fn exists() -> Error {
