@@ -33,6 +33,9 @@
 //!
 //! * A commit is one line, written with one call, and therefore atomic. A partial line that a crash
 //!   left is skipped by readers and cut off by the next writer.
+//! * A loss of power loses nothing that a [synced](FileChannel::synced) channel has acknowledged. Of
+//!   a channel that does not sync, each round may lose its newest commits, and reads as it was
+//!   before them.
 //! * Any other damage is an error of the kind [`Corrupt`](context_core::ErrorKind::Corrupt) that
 //!   names file and line, and the file is not written to again. Other rounds are not affected.
 //! * Several channels, also in several processes, may share a folder. A writer holds a file lock on
@@ -190,11 +193,16 @@ impl Shared {
                     &commit.head,
                     &commit.changes,
                 )?;
-                paths.make_folders(OPERATION, &self.root, self.sync)?;
+                paths.make_folders(OPERATION, self.sync)?;
             }
             let recorded = match slot.take() {
                 Some(open) => Ok(open),
-                None => GraphFile::open(OPERATION, paths.clone()),
+                None => GraphFile::open(OPERATION, paths.clone()).and_then(|open| {
+                    if self.sync {
+                        paths.sync_folders(OPERATION, &self.root)?;
+                    }
+                    Ok(open)
+                }),
             }
             .and_then(|mut open| {
                 let (outcome, after) = open.record(OPERATION, commit, self.sync)?;

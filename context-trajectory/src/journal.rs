@@ -10,10 +10,12 @@
 //! must be written together goes into one record.
 //!
 //! A crash in the middle of a write leaves a *torn tail*: a last line that is the beginning of a
-//! record, or only NUL bytes where the file system had allocated space. It was never acknowledged.
-//! The next writer cuts it off, and opening or reading the file reports it. A last line that lacks
-//! only its line feed is kept. Any other mismatch is *damage*: an error that names the line, and
-//! the file is not written to.
+//! record, or only NUL bytes where the file system had allocated space. A loss of power may also
+//! leave a *hole*: sectors of NUL bytes between bytes that were written later. The torn tail then
+//! begins with the line of the hole. A torn tail was never acknowledged by a writer that syncs. The
+//! next writer cuts it off, and opening or reading the file reports it. A last line that lacks only
+//! its line feed is kept. Any other mismatch is *damage*: an error that names the line, and the
+//! file is not written to.
 //!
 //! Several handles, also in several processes, may write to one file. Each takes a file lock while
 //! it reads and writes, and first reads what other writers appended. On a file system without locks
@@ -68,8 +70,9 @@ pub(crate) struct Journal {
     end: u64,
     /// The number of those lines.
     lines: u64,
-    /// Whether the file's directory entry may not be on disk yet.
-    is_new: bool,
+    /// Whether this handle has synced the file's directory entry. The process that created the file
+    /// may have been killed before it did.
+    is_named: bool,
     /// Whether a write failed and could not be undone.
     broken: bool,
 }
@@ -85,17 +88,18 @@ impl Journal {
     ) -> Result<(Self, Option<TornTail>)> {
         let open =
             |new: bool| OpenOptions::new().read(true).append(true).create_new(new).open(path);
-        let (file, is_new) = match open(false) {
+        let file = match open(false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => match open(true) {
                 // Another process created the file in the meantime.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (open(false), false),
-                opened => (opened, true),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open(false),
+                opened => opened,
             },
-            opened => (opened, false),
+            opened => opened,
         };
         let file = file.map_err(|error| failed(operation, path, error))?;
         let path = path.to_owned();
-        let mut journal = Self { path, file, form, end: 0, lines: 0, is_new, broken: false };
+        let mut journal =
+            Self { path, file, form, end: 0, lines: 0, is_named: false, broken: false };
         let torn = journal.hold(operation)?.catch_up(each)?;
         Ok((journal, torn))
     }
@@ -185,7 +189,8 @@ impl JournalGuard<'_> {
                 Ok(None)
             }
             FileEnd::Torn(torn) => {
-                file.set_len(*end).map_err(failed)?;
+                // Synced, so that the disk does not mix the tail with what is appended next.
+                file.set_len(*end).and_then(|()| file.sync_all()).map_err(failed)?;
                 Ok(Some(torn))
             }
         }
@@ -213,24 +218,32 @@ impl JournalGuard<'_> {
         }
         if let Err(error) = (&journal.file).write_all(text.as_bytes()) {
             // A part of the text may have been written.
-            journal.broken = journal.file.set_len(journal.end).is_err();
+            let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync_all());
+            journal.broken = cut.is_err();
             return Err(failed(operation, &journal.path, error));
         }
         if sync {
-            let synced = journal.file.sync_data().and_then(|()| match journal.is_new {
-                true => sync_folder(&journal.path),
-                false => Ok(()),
-            });
-            if let Err(error) = synced {
-                // The state of the disk is unknown, and the system may report the failure only
-                // once.
-                journal.broken = true;
-                return Err(failed(operation, &journal.path, error));
-            }
-            journal.is_new = false;
+            self.sync()?;
         }
+        let journal = &mut *self.journal;
         journal.lines += u64::from(journal.end == 0) + records.len() as u64;
         journal.end += text.len() as u64;
+        Ok(())
+    }
+
+    /// Waits until the file and its name are on the disk.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        let journal = &mut *self.journal;
+        let synced = journal.file.sync_data().and_then(|()| match journal.is_named {
+            true => Ok(()),
+            false => sync_folder(&journal.path),
+        });
+        if let Err(error) = synced {
+            // The state of the disk is unknown, and the system may report the failure only once.
+            journal.broken = true;
+            return Err(failed(self.operation, &journal.path, error));
+        }
+        journal.is_named = true;
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use context_core::{ErrorKind, Result};
 use super::form::{FORM, FoldedRound, LineReader, commit_line};
 use super::head;
 use super::paths::RoundPaths;
-use crate::journal::{self, Journal, ReadPosition};
+use crate::journal::{self, Journal, JournalGuard, ReadPosition};
 
 /// The size in bytes below which a growing file is not compacted.
 const SMALL: u64 = 64 << 10;
@@ -62,6 +62,10 @@ impl GraphFile {
         if actual == commit.head.revision
             && state.as_ref().is_some_and(|folded| folded.key == commit.key)
         {
+            // The process that wrote the commit may have been killed before it waited for the disk.
+            if sync {
+                guard.sync()?;
+            }
             return Ok((RecordOutcome::Replayed, FileStatus::Open));
         }
         if actual != commit.expected {
@@ -88,10 +92,11 @@ impl GraphFile {
                 // The head goes first. It also fits the old file, so a reader that finds the two
                 // together is not misled.
                 let position = ReadPosition { bytes: alive, lines: 2 };
-                let replaced = head::write(operation, paths, position, &commit.head, sync)
-                    .and_then(|()| {
-                        journal::replace(operation, &paths.graph, text.as_bytes(), true)
-                    });
+                let replaced =
+                    write_head(&mut guard, operation, paths, position, &commit.head, sync)
+                        .and_then(|()| {
+                            journal::replace(operation, &paths.graph, text.as_bytes(), true)
+                        });
                 // The commit is written in any case. A failed compaction is tried again when there
                 // is more to gain.
                 if replaced.is_ok() {
@@ -101,11 +106,15 @@ impl GraphFile {
             self.compact_at =
                 alive.saturating_mul(2).max(bytes.saturating_add(bytes / 4)).max(SMALL);
         }
-        let near = self.head_at.is_some_and(|at| bytes < at.saturating_add(FAR));
+        // Without syncs, a small file of a round has no head: the head waits for the disk.
+        let near = match self.head_at {
+            Some(at) => bytes < at.saturating_add(FAR),
+            None => !sync && bytes < FAR,
+        };
         if !near || ends {
             // With an old head file or none, listings read more of the graph. That is no reason to
             // report a written commit as failed.
-            let written = head::write(operation, paths, position, &commit.head, sync);
+            let written = write_head(&mut guard, operation, paths, position, &commit.head, sync);
             self.head_at = written.is_ok().then_some(bytes);
         }
         Ok((RecordOutcome::Applied, FileStatus::Open))
@@ -148,13 +157,29 @@ impl GraphFile {
         let position = guard.position();
         match state {
             Some(folded) if self.head_at != Some(position.bytes) => {
-                head::write(operation, paths, position, &folded.record.head, sync)?;
+                write_head(&mut guard, operation, paths, position, &folded.record.head, sync)?;
                 self.head_at = Some(position.bytes);
                 Ok(())
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Writes the head file. The graph is on the disk before, so that a loss of power does not leave a
+/// head of commits that are lost.
+fn write_head(
+    guard: &mut JournalGuard<'_>,
+    operation: &'static str,
+    paths: &RoundPaths,
+    position: ReadPosition,
+    head: &RoundHead,
+    sync: bool,
+) -> Result<()> {
+    if !sync {
+        guard.sync()?;
+    }
+    head::write(operation, paths, position, head, sync)
 }
 
 /// Reads a round without keeping its file open. Returns `None` if there is no such round.

@@ -39,21 +39,26 @@ impl RoundPaths {
         }
     }
 
-    /// Creates the folders of user and session. With `sync`, they are on disk on return.
-    pub(super) fn make_folders(
-        &self,
-        operation: &'static str,
-        root: &Path,
-        sync: bool,
-    ) -> Result<()> {
+    /// Creates the folders of user and session. With `sync`, those that were missing above them are
+    /// on disk on return.
+    pub(super) fn make_folders(&self, operation: &'static str, sync: bool) -> Result<()> {
         let Some(folder) = self.graph.parent().filter(|folder| !folder.is_dir()) else {
             return Ok(());
         };
+        let missing: Vec<_> = folder.ancestors().take_while(|folder| !folder.is_dir()).collect();
         std::fs::create_dir_all(folder).map_err(|error| failed(operation, folder, error))?;
-        if sync {
-            for made in folder.ancestors().take_while(|made| made.starts_with(root)) {
-                sync_folder(made).map_err(|error| failed(operation, made, error))?;
-            }
+        for made in missing.into_iter().filter(|_| sync) {
+            sync_folder(made).map_err(|error| failed(operation, made, error))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the folders of user and session are on disk: the process that created them may
+    /// have been killed before it waited.
+    pub(super) fn sync_folders(&self, operation: &'static str, root: &Path) -> Result<()> {
+        let folders = self.graph.ancestors().skip(1);
+        for folder in folders.take_while(|folder| folder.starts_with(root)) {
+            sync_folder(folder).map_err(|error| failed(operation, folder, error))?;
         }
         Ok(())
     }

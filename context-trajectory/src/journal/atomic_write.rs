@@ -29,12 +29,13 @@ pub(crate) fn replace(
     std::fs::rename(&partial.path, path).and_then(|()| sync_folder(path)).map_err(failed)
 }
 
-/// Writes a new file completely or not at all. Fails if the file exists.
+/// Writes a new file completely or not at all, also if power is lost. Fails if the file exists.
 pub fn write_new(operation: &'static str, path: &Path, bytes: &[u8]) -> Result<()> {
     let write = || {
-        let mut file = File::create_new(path)?;
-        let written = file.write_all(bytes).and_then(|()| file.sync_all());
-        written.inspect_err(|_| drop(std::fs::remove_file(path)))?;
+        let partial = PartialFile::create(path)?;
+        (&partial.file).write_all(bytes)?;
+        partial.file.sync_all()?;
+        partial.become_new(path)?;
         sync_folder(path)
     };
     write().map_err(|error| failed(operation, path, error))
@@ -70,6 +71,20 @@ impl PartialFile {
             }
         }
         Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Gives the file its name, unless there is a file of that name.
+    fn become_new(self, to: &Path) -> io::Result<()> {
+        match std::fs::hard_link(&self.path, to) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                // The file system has no hard links.
+                match std::fs::symlink_metadata(to) {
+                    Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                    Err(_) => std::fs::rename(&self.path, to),
+                }
+            }
+            linked => linked,
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use super::{Form, MAX_WHOLE, RecordCallback, TornTail, failed};
 const BEFORE_CHECK: &str = r#"{"check":""#;
 const BEFORE_RECORD: &str = r#"","record":"#;
 const CHECK_DIGITS: usize = 16;
+/// The size of the unit that a disk writes completely or not at all.
+const SECTOR: u64 = 512;
 
 /// The end of a file.
 pub(super) enum FileEnd {
@@ -57,6 +59,12 @@ impl Scan<'_> {
                 Err(_) if !ended && self.is_torn(&line) => {
                     return Ok(FileEnd::Torn(TornTail { line: self.lines + 1, bytes }));
                 }
+                Err(_) if self.has_hole(&line, ended) => {
+                    let rest = std::io::copy(&mut file, &mut std::io::sink());
+                    let rest = rest.map_err(|error| failed(self.operation, self.path, error))?;
+                    let bytes = bytes + rest;
+                    return Ok(FileEnd::Torn(TornTail { line: self.lines + 1, bytes }));
+                }
                 Err(_) if self.lines == 0 && !line.starts_with(BEFORE_CHECK.as_bytes()) => {
                     return Err(self.fault(ErrorKind::Invalid, "the file is of another form"));
                 }
@@ -81,6 +89,35 @@ impl Scan<'_> {
         let mut first = String::new();
         write_line(&mut first, &header(self.form));
         first.as_bytes().starts_with(written)
+    }
+
+    /// Returns whether a part of a line never reached the disk. A loss of power may keep the length
+    /// of a file and later writes, and lose earlier ones: their sectors are NUL bytes, which no
+    /// record has.
+    fn has_hole(&self, line: &[u8], ended: bool) -> bool {
+        // Another program's file may begin with NUL bytes.
+        let is_text = |byte: &u8| matches!(byte, 0 | b'\t' | b'\r' | b' '..);
+        if self.lines == 0 && !line.iter().all(is_text) {
+            return false;
+        }
+        let mut from = 0;
+        while let Some(begin) = line[from..].iter().position(|byte| *byte == 0) {
+            let begin = from + begin;
+            let rest = &line[begin..];
+            let end = begin + rest.iter().position(|byte| *byte != 0).unwrap_or(rest.len());
+            let is_border = |at: usize| (self.end + at as u64).is_multiple_of(SECTOR);
+            // A write begins at the beginning of a line.
+            let begins = begin == 0 || is_border(begin);
+            let next = &line[end..];
+            let ends = is_border(end)
+                || (next.is_empty() && !ended)
+                || next.starts_with(BEFORE_CHECK.as_bytes());
+            if begins && ends {
+                return true;
+            }
+            from = end;
+        }
+        false
     }
 
     fn expect_header(&self, record: &str) -> Result<()> {

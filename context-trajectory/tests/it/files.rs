@@ -101,6 +101,7 @@ async fn a_round_is_a_graph_file_and_a_head() {
     let mut second = RoundFixture::asked(&agent, 1);
     second.act(second.query(), "seen");
     record(&files, &mut second).await;
+    files.close().await.unwrap();
     let folder = root.path().join("ada/s");
     let expected = [
         "agent-0.round-0.jsonl",
@@ -202,6 +203,7 @@ async fn pruning_removes_files_and_empty_folders() {
     assert_eq!((pruned.rounds, pruned.nodes), (3, 3));
     assert_eq!(names(&root.path().join("ada")), ["s"]);
     // A damaged round is removed together with all rounds, but not by age.
+    files.close().await.unwrap();
     std::fs::write(root.path().join("ada/s/agent-0.round-1.jsonl"), "{\"check\":\"x\"}\n").unwrap();
     std::fs::remove_file(root.path().join("ada/s/agent-0.round-1.meta.json")).unwrap();
     assert!(files.prune_rounds(&RoundPrune::of_user("ada").updated_until(at(99))).await.is_err());

@@ -118,6 +118,43 @@ async fn a_line_that_stands_twice_or_is_missing_is_damage() {
     }
 }
 
+/// A loss of power may keep the length of a file and its last sectors, and lose others, which are
+/// then NUL bytes. The file used to be reported as damaged, and the round could not be continued.
+#[tokio::test]
+async fn a_sector_that_never_reached_the_disk_ends_the_file() {
+    const SECTOR: usize = 512;
+    let (states, graph, fixtures) = small_journal().await;
+    let agent = AgentRef::main("ada", "s");
+    let root = tempfile::tempdir().unwrap();
+    for begin in (0..graph.len()).step_by(SECTOR) {
+        let mut holed = graph.clone();
+        let end = graph.len().min(begin + SECTOR);
+        holed[begin..end].fill(0);
+        put(root.path(), &holed);
+        let whole = states.iter().filter(|(_, bytes)| *bytes <= begin).count();
+        let expected: Vec<RoundRecord> =
+            states[..whole].last().map(|(record, _)| record.clone()).into_iter().collect();
+        let files = FileChannel::new(root.path());
+        assert_eq!(load(&files, &agent).await, expected, "the sector at {begin}");
+        let mut next = match whole.checked_sub(1) {
+            Some(last) => RoundFixture { round: fixtures[last].round.clone(), changes: Vec::new() },
+            None => RoundFixture::asked(&agent, 0),
+        };
+        next.act(next.query(), "again");
+        record(&files, &mut next).await;
+        assert_eq!(load(&FileChannel::new(root.path()), &agent).await, [next.round.to_record()]);
+    }
+    // Other NUL bytes are damage.
+    for begin in [700, 900] {
+        let mut damaged = graph.clone();
+        damaged[begin..begin + 3].fill(0);
+        put(root.path(), &damaged);
+        let files = FileChannel::new(root.path());
+        let error = files.load_rounds(&agent, 0..=0).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+    }
+}
+
 #[tokio::test]
 async fn a_file_under_another_name_is_not_believed() {
     let (_, graph, _) = small_journal().await;
@@ -144,6 +181,7 @@ async fn a_crash_while_a_file_is_written_anew_loses_nothing() {
         fixture.note(action, &format!("seen {step}"));
         record(&files, &mut fixture).await;
     }
+    files.close().await.unwrap();
     let graph = graph_of(root.path());
     let head = graph.with_file_name("agent-0.round-0.meta.json");
     let old_head = std::fs::read(&head).unwrap();
