@@ -20,7 +20,7 @@ use self::failure::{as_json, as_text};
 #[cfg(test)]
 pub(crate) use self::failure::{failure_json, failure_text};
 pub(crate) use self::failure::{report, report_to};
-pub(crate) use self::file::{OutputFile, write_file};
+pub(crate) use self::file::{OutputFile, sync_name, write_file};
 use self::settings::Screen;
 pub(crate) use self::settings::{ColorWhen, OutputSettings};
 use self::style::clean_around_styles;

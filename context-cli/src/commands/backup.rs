@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::app::{App, Outcome, file_of, maintenance};
 use crate::error::Failure;
-use crate::output::Style;
+use crate::output::{Style, sync_name};
 use crate::progress::Progress;
 use crate::text::clean;
 
@@ -78,6 +78,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         io::ErrorKind::AlreadyExists => Failure::Exists { file: file.clone() },
         _ => failed(error.error),
     })?;
+    // The content is on the disk already.
+    sync_name(&args.file).map_err(failed)?;
     let bytes = std::fs::metadata(&args.file).map_err(|error| {
         Error::new(
             context_runtime::ErrorKind::Unavailable,

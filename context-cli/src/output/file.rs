@@ -1,4 +1,4 @@
-//! Files that are written completely or not at all.
+//! Files that are written completely or not at all, also if power is lost.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -40,7 +40,7 @@ impl OutputFile {
         self.path.display().to_string()
     }
 
-    /// Gives the file its name, and returns its length in bytes.
+    /// Gives the file its name, waits until both are on the disk, and returns its length in bytes.
     pub(crate) fn finish(self) -> Result<u64, Failure> {
         let file = self.to.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
         // A device or a pipe is written to, not replaced.
@@ -52,12 +52,17 @@ impl OutputFile {
             };
             return copy().map_err(|source| failed(&self.path, source));
         }
+        // The name must not reach the disk before the content.
+        file.as_file().sync_all().map_err(|source| failed(&self.path, source))?;
         let done = match self.force {
             true => file.persist(&self.path),
             false => file.persist_noclobber(&self.path),
         };
         match done {
-            Ok(_) => Ok(self.bytes),
+            Ok(_) => {
+                sync_name(&self.path).map_err(|source| failed(&self.path, source))?;
+                Ok(self.bytes)
+            }
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(Failure::Exists { file: self.path.display().to_string() })
             }
@@ -80,6 +85,15 @@ impl Write for OutputFile {
 
 fn failed(path: &Path, source: io::Error) -> Failure {
     Failure::WriteFile { file: path.display().to_string(), source }
+}
+
+/// Waits until the name of a file is on the disk, where the system supports that.
+pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// Writes a file at once.
