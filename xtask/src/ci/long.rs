@@ -30,6 +30,11 @@ const LONG_FAULTS: [(&str, &str); 3] = [
     ("CONTEXT_CONTENTION", "10000"),
 ];
 
+/// The test programs that open the states of a disk after a loss of power, and the number of states
+/// for each of their tests: more than 10,000 in all.
+const POWER: [(&str, &str); 3] =
+    [("context-store-sqlite", "800"), ("context-trajectory", "700"), ("context-cli", "200")];
+
 /// The suites of clients in other languages, which need npm, Python and a network.
 const CLIENTS: [(&str, Suite); 2] = [("mcp", Suite::Mcp), ("http", Suite::Http)];
 
@@ -55,6 +60,7 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
     if workspace.has_target(FACADE, "test", FAULTS) {
         steps.push(faults_step(run));
     }
+    steps.extend(POWER.map(|(package, states)| power_step(run, package, states)));
     for (name, suite) in CLIENTS {
         let step = move || suites::run(workspace, &suites::Args::whole(suite));
         steps.push(Step { name: format!("suites {name}"), run: Box::new(step) });
@@ -90,6 +96,16 @@ fn wire_step<'a>(run: Run<'a>, [package, test, module]: [&'a str; 3], cases: &'a
         prepared(cargo, run).env("PROPTEST_CASES", cases).run()
     };
     Step { name: format!("test {package} {module}, {cases} cases"), run: Box::new(step) }
+}
+
+/// Returns a step that opens this many states of a disk for each test of a package.
+fn power_step<'a>(run: Run<'a>, package: &'a str, states: &'a str) -> Step<'a> {
+    let args = ["--release", "--locked", "--all-features", "-p", package, "--test", "power"];
+    let step = move || {
+        let cargo = Cargo::new(run.workspace.root(), "test").args(args);
+        prepared(cargo, run).env("CONTEXT_POWER_STATES", states).run()
+    };
+    Step { name: format!("test {package} power, {states} states each"), run: Box::new(step) }
 }
 
 /// Returns a step that injects every fault into every store, many times, and shows the table.
