@@ -57,7 +57,8 @@ impl CuttingProxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let state = Arc::new(State::default());
-        let accepting = tokio::spawn(accept(listener, server, Arc::clone(&state)));
+        state.redirect(server);
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&state)));
         Ok(Self { address, state, accepting })
     }
 
@@ -75,6 +76,19 @@ impl CuttingProxy {
     /// open.
     pub fn refuse(&self, refused: bool) {
         self.state.refuse(refused);
+    }
+
+    /// Sets whether all bytes wait in the proxy, in both directions and on every connection. They
+    /// pass in their order when the proxy no longer holds them.
+    pub fn hold(&self, held: bool) {
+        self.state.hold(held);
+    }
+
+    /// Forwards new connections to another server, and closes the existing ones, as an address that
+    /// moves to another host.
+    pub fn redirect(&self, server: SocketAddr) {
+        self.state.redirect(server);
+        self.state.cut_all();
     }
 
     /// Closes every existing connection, as a server does that goes away. New connections are not
@@ -106,7 +120,7 @@ impl Drop for CuttingProxy {
     }
 }
 
-async fn accept(listener: TcpListener, server: SocketAddr, state: Arc<State>) {
+async fn accept(listener: TcpListener, state: Arc<State>) {
     // An error belongs to a connection that is gone already, or to too many open files. Files are
     // closed by other tasks.
     loop {
@@ -115,6 +129,7 @@ async fn accept(listener: TcpListener, server: SocketAddr, state: Arc<State>) {
             continue;
         };
         let Some((number, ends)) = state.accepted() else { continue };
+        let Some(server) = state.server() else { continue };
         let state = Arc::clone(&state);
         tokio::spawn(async move {
             // To the client, a missing server looks like a server that closes at once.

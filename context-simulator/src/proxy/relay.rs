@@ -1,5 +1,6 @@
 //! A connection through the proxy, and the state that all connections share.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -23,12 +24,17 @@ struct Inner {
     traffic: Traffic,
     /// Every change of this value tells the connections to end.
     ends: watch::Sender<u64>,
+    /// Whether all bytes wait in the proxy.
+    held: watch::Sender<bool>,
+    /// The server of new connections.
+    server: Option<SocketAddr>,
 }
 
 impl Default for Inner {
     fn default() -> Self {
-        let (ends, _) = watch::channel(0);
-        Self { armed: Vec::new(), refused: false, traffic: Traffic::default(), ends }
+        let ((ends, _), (held, _)) = (watch::channel(0), watch::channel(false));
+        let traffic = Traffic::default();
+        Self { armed: Vec::new(), refused: false, traffic, ends, held, server: None }
     }
 }
 
@@ -43,6 +49,25 @@ impl State {
 
     pub(super) fn refuse(&self, refused: bool) {
         self.lock().refused = refused;
+    }
+
+    pub(super) fn hold(&self, held: bool) {
+        self.lock().held.send_replace(held);
+    }
+
+    /// Waits until bytes may pass.
+    async fn released(&self) {
+        let mut held = self.lock().held.subscribe();
+        // The sender is a part of this state, so it is not gone.
+        let _released = held.wait_for(|held| !held).await;
+    }
+
+    pub(super) fn redirect(&self, server: SocketAddr) {
+        self.lock().server = Some(server);
+    }
+
+    pub(super) fn server(&self) -> Option<SocketAddr> {
+        self.lock().server
     }
 
     pub(super) fn cut_all(&self) {
@@ -153,6 +178,10 @@ impl Relay {
                     to_client.shutdown().await
                 }
                 ReadOutcome::Bytes(direction, n) => {
+                    tokio::select! {
+                        () = self.state.released() => {}
+                        _ = self.ends.changed() => return,
+                    }
                     let (passing, cut) = self.state.pass(self.number, direction, n);
                     let passed = match direction {
                         Direction::ToServer => to_server.write_all(&requests[..passing]).await,

@@ -173,3 +173,42 @@ async fn a_server_that_is_not_there_closes() {
     let proxy = CuttingProxy::start(nobody).await.unwrap();
     assert_eq!(ask(&mut connect(&proxy).await, "hello").await, "");
 }
+
+#[tokio::test]
+async fn what_is_held_passes_later_and_in_its_order() {
+    let proxy = proxy().await;
+    let mut client = connect(&proxy).await;
+    assert_eq!(ask(&mut client, "before").await, "before");
+    proxy.hold(true);
+    client.write_all(b"held ").await.unwrap();
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(proxy.traffic().to_server, 6, "nothing passes");
+    client.write_all(b"bytes").await.unwrap();
+    proxy.hold(false);
+    let mut heard = [0; 10];
+    client.read_exact(&mut heard).await.unwrap();
+    assert_eq!(&heard, b"held bytes");
+    // A held connection can still be cut.
+    proxy.hold(true);
+    client.write_all(b"lost").await.unwrap();
+    proxy.cut_all();
+    assert_eq!(client.read(&mut heard).await.unwrap_or(0), 0);
+}
+
+#[tokio::test]
+async fn an_address_can_move_to_another_server() {
+    let proxy = proxy().await;
+    let mut client = connect(&proxy).await;
+    assert_eq!(ask(&mut client, "old").await, "old");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    proxy.redirect(listener.local_addr().unwrap());
+    assert_eq!(ask(&mut client, "gone").await, "");
+    let mut client = connect(&proxy).await;
+    client.write_all(b"new").await.unwrap();
+    let (mut served, _) = listener.accept().await.unwrap();
+    let mut heard = [0; 3];
+    served.read_exact(&mut heard).await.unwrap();
+    assert_eq!(&heard, b"new");
+}
