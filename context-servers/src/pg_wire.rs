@@ -42,7 +42,7 @@ impl Session {
             .map_or(Ok(session), |message| Err(refused("a connection")(message)))
     }
 
-    /// Runs statements that return no rows.
+    /// Runs statements, and ignores the rows that they return.
     pub(crate) fn execute(&mut self, sql: &str) -> Result<(), ServerError> {
         let mut body = sql.as_bytes().to_vec();
         body.push(0);

@@ -3,6 +3,8 @@
 use std::fs;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -20,6 +22,10 @@ const QUIT: (Signal, &str) = (Signal::QUIT, "QUIT");
 const FAST: Signal = Signal::INT;
 /// The number of ports to try.
 const TRIES: usize = 10;
+/// The time limit for a standby to receive the log.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The time between two checks.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The options for starting a PostgreSQL server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,6 +113,14 @@ impl Postgres {
         let set_up =
             ["-D", &data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
         instance.run(&programs.join("initdb"), &set_up)?;
+        Self::started(instance, programs, options)
+    }
+
+    fn started(
+        instance: Instance,
+        programs: PathBuf,
+        options: PostgresOptions,
+    ) -> Result<Self, ServerError> {
         let mut server = Self { instance, programs, options, port: 0 };
         let mut tries = 0;
         loop {
@@ -117,6 +131,56 @@ impl Postgres {
                 done => return done.map(|()| server).map_err(ServerError::from),
             }
         }
+    }
+
+    /// Starts a standby server that replicates this one, and waits until every commit of this
+    /// server waits for it: an acknowledged commit is in the logs of both. The standby is started
+    /// with the same options.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start). Also if the standby does not receive the log within 30 seconds.
+    pub fn synchronous_standby(&self) -> Result<Self, ServerError> {
+        let instance = Instance::new(SERVER, QUIT)?;
+        let data = instance.data().display().to_string();
+        let (host, port) = (self.address().ip().to_string(), self.port.to_string());
+        let copy = ["-D", &data, "-h", &host, "-p", &port, "-U", USER, "-c", "fast", "-R"];
+        let no_sync = ["--no-sync", "--no-manifest"];
+        instance.run(&self.programs.join("pg_basebackup"), &[&copy[..], &no_sync[..]].concat())?;
+        let standby = Self::started(instance, self.programs.clone(), self.options.clone())?;
+        let begin = Instant::now();
+        // The statement fails by a division by zero while no standby receives the log.
+        let receives = "SELECT 1 / count(*) FROM pg_stat_replication WHERE state = 'streaming'";
+        while let Err(last) = self.execute(receives) {
+            if begin.elapsed() > PATIENCE {
+                return Err(last);
+            }
+            sleep(PAUSE);
+        }
+        self.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")?;
+        self.execute("SELECT pg_reload_conf()")?;
+        let waits = "SELECT 1 / count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        while let Err(last) = self.execute(waits) {
+            if begin.elapsed() > PATIENCE {
+                return Err(last);
+            }
+            sleep(PAUSE);
+        }
+        Ok(standby)
+    }
+
+    /// Makes a standby the primary, and waits until it accepts writes. End the old primary first.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not run, is no standby, or takes more than 30 seconds.
+    pub fn promote(&self) -> Result<(), ServerError> {
+        self.execute("SELECT 1 / pg_promote(true, 30)::int")
+    }
+
+    /// Executes a statement in the database `postgres`.
+    fn execute(&self, sql: &str) -> Result<(), ServerError> {
+        Session::open(self.address(), USER, "postgres")?.execute(sql)
     }
 
     fn launch(&mut self) -> Result<(), LaunchError> {
@@ -171,8 +235,7 @@ impl Postgres {
     /// If a database of this name exists, or the server does not run.
     pub fn create_database(&self, name: &str) -> Result<(), ServerError> {
         let name = name.replace('"', "\"\"");
-        Session::open(self.address(), USER, "postgres")?
-            .execute(&format!("CREATE DATABASE \"{name}\""))
+        self.execute(&format!("CREATE DATABASE \"{name}\""))
     }
 
     /// Whether the server could create this extension.
@@ -248,7 +311,7 @@ fn answers(address: SocketAddrV4, data: PathBuf) -> impl Fn(u32) -> Result<(), S
         let state =
             fs::read_to_string(&path).map_err(ServerError::io("read the server's state"))?;
         let line = |n: usize| state.lines().nth(n).unwrap_or_default().trim();
-        if line(0) != id.to_string() || line(7) != "ready" {
+        if line(0) != id.to_string() || !["ready", "standby"].contains(&line(7)) {
             let message = format!("its state is {:?}", line(7));
             return Err(ServerError::Refused {
                 server: SERVER,

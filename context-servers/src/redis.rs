@@ -189,6 +189,11 @@ impl Redis {
         self.instance.relaunch(&self.program, &args, |id| answers(address, id))
     }
 
+    /// Returns the options that the server was started with.
+    pub(crate) fn options(&self) -> &RedisOptions {
+        &self.options
+    }
+
     /// Returns the process id of the server while it runs.
     pub fn id(&self) -> Option<u32> {
         self.instance.id()

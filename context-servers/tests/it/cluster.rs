@@ -1,6 +1,6 @@
 //! Tests of Redis Cluster.
 
-use context_servers::RedisCluster;
+use context_servers::{RedisCluster, RedisOptions};
 use redis::Commands;
 use redis::cluster::ClusterClient;
 
@@ -28,4 +28,41 @@ fn a_cluster_takes_writes_on_all_slots() {
     let folders: Vec<_> = cluster.nodes().iter().map(|node| node.folder().to_path_buf()).collect();
     drop(cluster);
     assert!(folders.iter().all(|folder| !folder.exists()));
+}
+
+#[test]
+fn a_replica_takes_over_with_the_data_that_it_has() {
+    if !has_redis() {
+        return;
+    }
+    let mut cluster = RedisCluster::start_with_replicas(RedisOptions::new()).unwrap();
+    let urls = cluster.urls();
+    let connect =
+        |urls: &str| ClusterClient::new(urls.split(',')).unwrap().get_connection().unwrap();
+    let mut connection = connect(&urls);
+    for n in 0..300 {
+        let _: () = connection.set(format!("key-{n}"), n).unwrap();
+    }
+    // Each master waits until its replica has all of them.
+    for node in cluster.nodes() {
+        let mut alone = redis::Client::open(node.url()).unwrap().get_connection().unwrap();
+        // A write of this connection is behind all others.
+        let written = (0..100).any(|n| alone.set::<_, _, ()>(format!("last-{n}"), n).is_ok());
+        assert!(written);
+        let replicas: u32 = redis::cmd("WAIT").arg(1).arg(10_000).query(&mut alone).unwrap();
+        assert_eq!(replicas, 1);
+    }
+    for n in 0..3 {
+        cluster.fail_over(n).unwrap();
+    }
+    assert_ne!(cluster.urls(), urls, "other servers are the masters");
+    let mut connection = connect(&cluster.urls());
+    for n in 0..300 {
+        assert_eq!(connection.get::<_, i32>(format!("key-{n}")).unwrap(), n);
+    }
+    // The servers that were killed are replicas now, and can take over again.
+    for n in 0..3 {
+        cluster.fail_over(n).unwrap();
+    }
+    assert_eq!(cluster.urls(), urls);
 }

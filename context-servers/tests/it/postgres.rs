@@ -124,3 +124,29 @@ fn a_server_that_does_not_start_says_why() {
     assert!(error.starts_with("PostgreSQL ended while it started"), "{error}");
     assert!(error.contains("invalid value for parameter \"max_connections\": \"many\""), "{error}");
 }
+
+#[tokio::test]
+async fn a_synchronous_standby_has_what_was_acknowledged_and_takes_over() {
+    if !has_postgres() {
+        return;
+    }
+    let options = PostgresOptions::new().setting("synchronous_commit", "on");
+    let mut primary = Postgres::start(options).unwrap();
+    let standby = primary.synchronous_standby().unwrap();
+    let connected = client(&primary.url("postgres")).await;
+    connected.batch_execute("CREATE TABLE kept (n INT PRIMARY KEY)").await.unwrap();
+    for n in 0..100 {
+        connected.execute("INSERT INTO kept VALUES ($1)", &[&n]).await.unwrap();
+    }
+    let other = client(&standby.url("postgres")).await;
+    assert!(other.execute("INSERT INTO kept VALUES (1000)", &[]).await.is_err(), "it only reads");
+    primary.kill().unwrap();
+    standby.promote().unwrap();
+    let kept = other.query_one("SELECT count(*) FROM kept", &[]).await.unwrap();
+    assert_eq!(kept.get::<_, i64>(0), 100);
+    other.execute("INSERT INTO kept VALUES (1000)", &[]).await.unwrap();
+    // The new primary takes a standby of its own.
+    let next = standby.synchronous_standby().unwrap();
+    other.execute("INSERT INTO kept VALUES (1001)", &[]).await.unwrap();
+    drop((standby, next));
+}
