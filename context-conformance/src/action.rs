@@ -82,11 +82,11 @@ impl Action {
             Self::Commit(commit) => model.commit(commit).map(Answer::Commit),
             Self::Put(fragment, at) => {
                 model.put_fragments(std::slice::from_ref(fragment));
-                model.chat.updated_at = *at;
+                model.touch(*at);
                 Ok(Answer::Done)
             }
             Self::Remove(id, at) => {
-                model.chat.updated_at = *at;
+                model.touch(*at);
                 let before = model.fragments.len();
                 model.fragments.retain(|fragment| fragment.id.as_ref() != Some(id));
                 Ok(Answer::Was(model.fragments.len() < before))

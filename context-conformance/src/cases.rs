@@ -22,6 +22,7 @@ mod isolation;
 mod kill;
 mod leases;
 mod limits;
+mod linear;
 mod listing;
 mod maintenance;
 mod memories;
@@ -98,6 +99,7 @@ const GROUPS: &[&[Case]] = &[
     limits::CASES,
     hygiene::CASES,
     concurrency::CASES,
+    linear::CASES,
     cancel::CASES,
     fault::CASES,
     durability::CASES,

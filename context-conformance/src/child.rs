@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::chat_fixture::ChatFixture;
 use crate::expect::{applied, fail, same};
 use crate::life::{agree, answered};
+use crate::linear::ClientTask;
 use crate::memory_fixture::{MemoryLife, MemoryStep};
 use crate::round_fixture::RoundLife;
 use crate::script::Script;
@@ -56,6 +57,8 @@ pub(crate) enum Work {
     Memories { seed: u64, done: usize },
     /// Increments a memory this many times, with a retry after each conflict.
     Count { times: usize },
+    /// Makes the calls of some clients of a run, and records them.
+    Clients(ClientTask),
 }
 
 /// Runs the task of a child process.
@@ -100,6 +103,10 @@ async fn work(subject: &dyn StoreFixture, task: Task) -> Check {
         Work::Rounds { seed, done } => rounds(&fixture, seed, done).await,
         Work::Memories { seed, done } => memories(&fixture, seed, done).await,
         Work::Count { times } => fixture.count_up("m", times).await,
+        Work::Clients(task) => {
+            let store = Arc::clone(&fixture.store);
+            task.live(store, || acknowledge("call").map_err(broken)).await
+        }
     }
 }
 

@@ -67,6 +67,7 @@
 //! | `memory_scopes`, `memory_removal`, `memory_races` | scope isolation, permanent forgetting, concurrent writers of one record |
 //! | `search`, `search_hits` | search results, their order, and that they follow writes |
 //! | `concurrency`, `cancel`, `fault` | races, dropped futures, lost replies |
+//! | `linear` | recorded calls of many clients, for which there must be an order |
 //! | `durability`, `processes`, `kill` | reopening, several processes, a killed process |
 //! | `asked_durability` | commits that ask for more or less than the store's own durability |
 //! | `maintenance` | checking, facts about the backend, erasing, reclaiming space, backups |
@@ -100,6 +101,9 @@
 //! A case is skipped only if the store does not claim the ability that the case needs
 //! ([`Requires`]). Skipped cases are shown as ignored, with the reason. A store that claims
 //! durability fails if its subject cannot reopen it.
+//!
+//! The group `linear` checks the recorded calls of many clients for linearizability. To do so while
+//! your servers are killed or your connections are cut, see [`linear`].
 //!
 //! # Prove your renderer
 //!
@@ -170,6 +174,7 @@ mod expect;
 mod harness;
 pub mod histories;
 mod life;
+pub mod linear;
 pub mod memory;
 mod memory_fixture;
 mod missing;

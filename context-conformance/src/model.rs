@@ -22,11 +22,11 @@ pub(crate) struct Model {
     pub(crate) chat: Chat,
     pub(crate) branches: Vec<Branch>,
     pub(crate) messages: BTreeMap<MessageId, PlacedNode>,
-    revisions: BTreeMap<MessageId, Vec<Revision>>,
-    checkpoints: BTreeMap<CheckpointName, Checkpoint>,
+    pub(crate) revisions: BTreeMap<MessageId, Vec<Revision>>,
+    pub(crate) checkpoints: BTreeMap<CheckpointName, Checkpoint>,
     pub(crate) fragments: Vec<StoredFragment>,
     refs: RefLog,
-    keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
+    pub(crate) keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
     /// The number of times that stored messages were changed or removed.
     pub(crate) changes: u64,
 }
@@ -50,6 +50,11 @@ impl Model {
         }
     }
 
+    /// Records a write. The time never goes backwards, whatever the callers' clocks say.
+    pub(crate) fn touch(&mut self, at: Timestamp) {
+        self.chat.updated_at = self.chat.updated_at.max(at);
+    }
+
     pub(crate) fn branch(&self, name: &BranchName) -> Option<&Branch> {
         self.branches.iter().find(|branch| branch.name == *name)
     }
@@ -59,7 +64,7 @@ impl Model {
     }
 
     /// Returns the messages from the root to this one.
-    fn path(&self, end: Option<&MessageId>) -> Vec<Arc<Node>> {
+    pub(crate) fn path(&self, end: Option<&MessageId>) -> Vec<Arc<Node>> {
         let mut path = Vec::new();
         let mut next = end.and_then(|id| self.messages.get(id));
         while let Some(placed) = next {
@@ -104,7 +109,7 @@ impl Model {
         if known {
             let (name, to, at) =
                 (checkpoint.name.clone(), checkpoint.message.clone(), checkpoint.created_at);
-            self.chat.updated_at = at;
+            self.touch(at);
             let from = self.checkpoints.insert(name.clone(), checkpoint).map(|old| old.message);
             let messages = self.prune();
             if from.as_ref() != Some(&to) {
@@ -116,7 +121,7 @@ impl Model {
     }
 
     pub(crate) fn delete_checkpoint(&mut self, name: &CheckpointName, at: Timestamp) -> bool {
-        self.chat.updated_at = at;
+        self.touch(at);
         let Some(Checkpoint { message: from, .. }) = self.checkpoints.remove(name) else {
             return false;
         };
@@ -145,7 +150,7 @@ impl Model {
         if from != to {
             self.refs.push(at, RefChange::BranchRenamed { from: from.clone(), to: to.clone() });
         }
-        self.chat.updated_at = at;
+        self.touch(at);
         Ok(())
     }
 
@@ -163,7 +168,7 @@ impl Model {
             return Err(ErrorKind::Invalid);
         }
         self.branches.retain(|branch| branch.name != *name);
-        self.chat.updated_at = at;
+        self.touch(at);
         let (branch, messages) = (name.clone(), self.prune());
         self.refs.push(at, RefChange::BranchDeleted { branch, head: actual, messages });
         Ok(BranchDeletion::Deleted { messages })
@@ -187,7 +192,7 @@ impl Model {
         let known = self.branch(name).is_some();
         if known {
             self.make_active(name, at);
-            self.chat.updated_at = at;
+            self.touch(at);
         }
         known
     }
@@ -261,7 +266,7 @@ impl Model {
         if let Some(patch) = &commit.patch {
             patch.apply(&mut self.chat).map_err(|error| error.kind())?;
         }
-        self.chat.updated_at = commit.at;
+        self.touch(commit.at);
         let onto = base.clone().filter(|_| matches!(commit.target, Target::Graft { .. }));
         let mut head = base;
         for node in &commit.nodes {

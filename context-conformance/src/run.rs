@@ -18,6 +18,8 @@ use crate::verdict::Verdict;
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The additional time for each killed process.
 const PER_KILL: Duration = Duration::from_millis(500);
+/// The additional time for each checked history.
+const PER_HISTORY: Duration = Duration::from_secs(2);
 
 /// Runs the whole suite. The report contains the failures, including panics of the store.
 ///
@@ -83,7 +85,7 @@ async fn run_unreported(
         }
     });
     let abort = task.abort_handle();
-    let patience = PATIENCE + PER_KILL * settings.kills;
+    let patience = PATIENCE + PER_KILL * settings.kills + PER_HISTORY * settings.histories;
     match tokio::time::timeout(patience, task).await {
         Ok(Ok(verdict)) => verdict,
         Ok(Err(error)) if error.is_panic() => {

@@ -14,18 +14,21 @@ pub struct CaseSettings {
     pub sequences: u32,
     /// The number of writing processes to kill, over all cases that kill.
     pub kills: u32,
+    /// The number of histories per case that checks recorded calls of many clients.
+    pub histories: u32,
 }
 
 impl Default for CaseSettings {
     fn default() -> Self {
-        Self { seed: 0x5eed, sequences: 60, kills: 60 }
+        Self { seed: 0x5eed, sequences: 60, kills: 60, histories: 5 }
     }
 }
 
 impl CaseSettings {
     /// Returns the settings of the environment: `CONTEXT_CONFORMANCE_SEED` (decimal, or hexadecimal
-    /// after `0x`), `CONTEXT_CONFORMANCE_CASES` and `CONTEXT_CONFORMANCE_KILLS`. A variable that is
-    /// not set or not a number keeps its default.
+    /// after `0x`), `CONTEXT_CONFORMANCE_CASES`, `CONTEXT_CONFORMANCE_KILLS` and
+    /// `CONTEXT_CONFORMANCE_HISTORIES`. A variable that is not set or not a number keeps its
+    /// default.
     pub fn from_env() -> Self {
         Self::default().or_from_env()
     }
@@ -40,6 +43,7 @@ impl CaseSettings {
                 .unwrap_or(self.seed),
             sequences: count("CONTEXT_CONFORMANCE_CASES").unwrap_or(self.sequences),
             kills: count("CONTEXT_CONFORMANCE_KILLS").unwrap_or(self.kills),
+            histories: count("CONTEXT_CONFORMANCE_HISTORIES").unwrap_or(self.histories),
         }
     }
 }

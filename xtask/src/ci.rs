@@ -27,9 +27,9 @@ use crate::{conformance, layers, package, test, tidy};
 const LONG_CASES: &str = "1000";
 /// The variables of the seeds of random choices.
 const SEEDS: [&str; 3] = ["CONTEXT_CONFORMANCE_SEED", "CONTEXT_FAULT_SEED", "PROPTEST_RNG_SEED"];
-/// The number of random sequences and of killed writers per subject of the conformance suite with
-/// `--long`: many times the usual.
-const LONG_PROOF: (u32, u32) = (300, 1_000);
+/// The number of random sequences, of killed writers and of checked histories per subject of the
+/// conformance suite with `--long`: many times the usual.
+const LONG_PROOF: [u32; 3] = [300, 1_000, 1_000];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -85,6 +85,9 @@ pub(crate) struct Args {
     /// programs, and `badge.svg` for a README
     #[arg(long, value_name = "FOLDER")]
     report: Option<PathBuf>,
+    /// The number of checked histories of many clients, per case that checks them
+    #[arg(long, value_name = "N")]
+    histories: Option<u32>,
     /// Only a row per group, not one per case
     #[arg(long)]
     brief: bool,
@@ -94,11 +97,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns the arguments to run everything, with these many random sequences and killed
-    /// processes if they are given, and to print little.
-    pub(crate) fn of_ci(numbers: Option<(u32, u32)>) -> Self {
-        let (cases, kills) = numbers.unzip();
-        Self { cases, kills, brief: true, ..Self::default() }
+    /// Returns the arguments to run everything, with these many random sequences, killed processes
+    /// and checked histories if they are given, and to print little.
+    pub(crate) fn of_ci(numbers: Option<[u32; 3]>) -> Self {
+        let [cases, kills, histories] = numbers.map_or([None; 3], |numbers| numbers.map(Some));
+        Self { cases, kills, histories, brief: true, ..Self::default() }
     }
 
     /// Whether only some cases are selected.
@@ -124,7 +127,9 @@ impl Args {
         if let Some(path) = &self.manifest_path {
             again += &format!(" --manifest-path {}", path.display());
         }
-        for (option, number) in [("--cases", self.cases), ("--kills", self.kills)] {
+        for (option, number) in
+            [("--cases", self.cases), ("--kills", self.kills), ("--histories", self.histories)]
+        {
             again.extend(number.map(|number| format!(" {option} {number}")));
         }
         again
@@ -236,6 +241,7 @@ fn prove(cargo: Cargo, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<L
         .env_if("CONTEXT_CONFORMANCE_CASES", cases.as_ref())
         .env_if("PROPTEST_CASES", cases.as_ref())
         .env_if("CONTEXT_CONFORMANCE_KILLS", args.kills.map(|kills| kills.to_string()))
+        .env_if("CONTEXT_CONFORMANCE_HISTORIES", args.histories.map(|n| n.to_string()))
         .args(["--quiet", "--package", &subject.package, "--all-features", "--test", program, "--"])
         .args(subject.filter.as_ref().filter(|_| suite != "store"))
         .env("CONTEXT_CONFORMANCE_REPORT", &report)

@@ -45,7 +45,8 @@ macro_rules! caught {
 }
 
 caught! {
-    IgnoresExpected => "commit::stale_head_is_a_conflict", "concurrency::one_of_sixteen_racers_is_applied";
+    IgnoresExpected => "commit::stale_head_is_a_conflict", "concurrency::one_of_sixteen_racers_is_applied",
+        "linear::calls_of_many_clients_have_an_order", "linear::calls_through_several_handles_have_an_order";
     GraftsOntoAnyChain => "grafts::head_that_is_not_on_the_chain_is_a_conflict",
         "grafts::fork_has_the_chain_of_its_parent", "grafts::branch_that_was_made_anew_is_a_conflict",
         "grafts::without_messages_only_checks";
@@ -128,7 +129,7 @@ caught! {
     LosesEmptyChunks => "stream_reads::chunks_come_back_byte_for_byte";
     PrunesWhatRuns => "stream_removal::pruned_by_when_they_ended";
     IgnoresRevisions => "rounds::a_stale_commit_is_a_conflict", "round_races::one_of_sixteen_commits_is_applied",
-        "round_races::one_of_sixteen_creates_it";
+        "round_races::one_of_sixteen_creates_it", "linear::calls_of_many_clients_have_an_order";
     HidesTheActualRevision => "rounds::a_stale_commit_is_a_conflict";
     ChecksRevisionsThenWrites => "round_races::one_of_sixteen_commits_is_applied",
         "round_races::retrying_recorders_lose_nothing";
@@ -207,6 +208,7 @@ async fn sound_store_passes_every_case() {
             "round_removal::a_backup_has_them",
             "memory_removal::a_backup_has_them",
             "memory_races::counting_in_several_processes_loses_nothing",
+            "linear::calls_of_killed_processes_have_an_order",
             "round_races::recorders_of_several_processes_lose_nothing",
         ];
         let processes = ["kill", "processes"].contains(&skip.case.group);

@@ -34,6 +34,15 @@ const LONG_FAULTS: [(&str, &str); 3] = [
 /// for each of their tests: more than 10,000 in all.
 const POWER: [(&str, &str); 3] =
     [("context-store-sqlite", "800"), ("context-trajectory", "700"), ("context-cli", "200")];
+/// The tests of checked histories beside the conformance suite: the package, the test program, and
+/// a part of the test names. `LONG_PROOF` has the number for the suite.
+const HISTORIES: [(&str, &str, &str); 4] = [
+    ("context-store-postgres", "linear", ""),
+    ("context-store-redis", "linear", ""),
+    ("context-store-layers", "it", "linear"),
+    ("context-conformance", "linear", ""),
+];
+const LONG_HISTORIES: [(&str, &str); 1] = [("CONTEXT_CONFORMANCE_HISTORIES", "1000")];
 
 /// The suites of clients in other languages, which need npm, Python and a network.
 const CLIENTS: [(&str, Suite); 2] = [("mcp", Suite::Mcp), ("http", Suite::Http)];
@@ -61,6 +70,9 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
         steps.push(faults_step(run));
     }
     steps.extend(POWER.map(|(package, states)| power_step(run, package, states)));
+    for test in HISTORIES {
+        steps.push(histories_step(run, test));
+    }
     for (name, suite) in CLIENTS {
         let step = move || suites::run(workspace, &suites::Args::whole(suite));
         steps.push(Step { name: format!("suites {name}"), run: Box::new(step) });
@@ -106,6 +118,19 @@ fn power_step<'a>(run: Run<'a>, package: &'a str, states: &'a str) -> Step<'a> {
         prepared(cargo, run).env("CONTEXT_POWER_STATES", states).run()
     };
     Step { name: format!("test {package} power, {states} states each"), run: Box::new(step) }
+}
+
+/// Returns a step that checks many histories for each disturbance, and shows the numbers.
+fn histories_step<'a>(
+    run: Run<'a>,
+    (package, test, part): (&'a str, &'a str, &'a str),
+) -> Step<'a> {
+    let args = ["--release", "--locked", "--all-features", "-p", package, "--test", test, part];
+    let step = move || {
+        let cargo = Cargo::new(run.workspace.root(), "test").args(args).args(["--", "--nocapture"]);
+        prepared(cargo, run).envs(&LONG_HISTORIES).run()
+    };
+    Step { name: format!("test {package} {test} {part}, 1000 histories"), run: Box::new(step) }
 }
 
 /// Returns a step that injects every fault into every store, many times, and shows the table.
