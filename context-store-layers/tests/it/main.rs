@@ -5,6 +5,7 @@
 mod cached;
 mod closing;
 mod fixture;
+mod linear;
 mod memories;
 mod retry;
 mod retry_property;

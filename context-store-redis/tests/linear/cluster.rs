@@ -1,0 +1,85 @@
+//! A cluster whose masters are killed: with the data of their files, or by a replica that takes
+//! over.
+
+use async_trait::async_trait;
+use context_conformance::linear::{
+    ClientRun, ClientStore, Nemesis, RunNumbers, assert_linearizable,
+};
+use context_conformance::{CaseSettings, server_url};
+use context_core::{BoxError, CancelSignal};
+use context_servers::{RedisCluster, ServerError};
+use context_simulator::Random;
+use tokio::task::block_in_place;
+
+use crate::{handles, kept, own};
+
+/// The number of masters.
+const MASTERS: usize = 3;
+
+fn cluster(start: impl FnOnce() -> Result<RedisCluster, ServerError>) -> Option<RedisCluster> {
+    let _wanted = server_url("CONTEXT_TEST_REDIS_CLUSTER_URL")?;
+    own(start())
+}
+
+/// Kills each master in turn, and starts it again with the same files.
+struct RestartMaster(RedisCluster, usize);
+
+#[async_trait]
+impl Nemesis for RestartMaster {
+    async fn strike(&mut self, _: &mut Random) -> Result<(), BoxError> {
+        self.1 += 1;
+        block_in_place(|| {
+            let node = &mut self.0.nodes_mut()[self.1 % MASTERS];
+            node.kill()?;
+            node.restart()?;
+            Ok(self.0.wait()?)
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn calls_have_an_order_while_masters_are_killed() {
+    let Some(cluster) = cluster(|| RedisCluster::start_with(kept())) else { return };
+    let stores = handles(&cluster.urls()).await;
+    let (cell, settings) = ("redis cluster killed masters", CaseSettings::from_env());
+    let mut nemesis = RestartMaster(cluster, 0);
+    let numbers = assert_linearizable(cell, &stores, &mut nemesis, &settings).await;
+    println!("{cell}: {numbers:?}");
+}
+
+/// Lets the replica of each master in turn take over.
+struct FailOver(RedisCluster, usize);
+
+#[async_trait]
+impl Nemesis for FailOver {
+    /// The chat of a run is on one of the masters.
+    fn strikes(&self) -> u64 {
+        MASTERS as u64
+    }
+
+    async fn strike(&mut self, _: &mut Random) -> Result<(), BoxError> {
+        self.1 += 1;
+        block_in_place(|| Ok(self.0.fail_over(self.1 % MASTERS)?))
+    }
+}
+
+/// A master acknowledges before its replica has the write, so what is lost is measured. The store
+/// itself stays whole.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_replica_that_takes_over_may_lose_writes_and_leaves_a_sound_store() {
+    let Some(cluster) = cluster(|| RedisCluster::start_with_replicas(kept())) else { return };
+    let stores = handles(&cluster.urls()).await;
+    let clients: Vec<_> = stores.iter().cloned().map(ClientStore::new).collect();
+    let mut nemesis = FailOver(cluster, 0);
+    let settings = CaseSettings::from_env();
+    let mut numbers = RunNumbers::default();
+    for i in 0..u64::from(settings.histories) {
+        let seed = settings.seed.wrapping_add(i);
+        let run = ClientRun::new("redis replica", seed, format!("user {i}")).appends();
+        numbers.add(run.measure(&clients, &mut nemesis).await.unwrap());
+    }
+    println!("redis replica: {numbers:?}");
+    assert_eq!(numbers.runs, u64::from(settings.histories));
+    let report = stores[0].maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+    assert_eq!(report.findings, []);
+}

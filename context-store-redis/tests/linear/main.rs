@@ -1,0 +1,110 @@
+//! Recorded calls of many clients have an order while servers are killed and connections are cut.
+//! What a cluster loses when a replica takes over is measured. `CONTEXT_CONFORMANCE_HISTORIES` sets
+//! the number of runs of each cell.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_conformance::linear::{
+    CutConnections, Nemesis, assert_faults_are_found, assert_linearizable,
+};
+use context_conformance::{CaseSettings, server_url};
+use context_core::{BoxError, Store};
+use context_servers::{Fsync, Redis, RedisOptions, ServerError};
+use context_simulator::Random;
+use context_simulator::proxy::CuttingProxy;
+use context_store_redis::{RedisConfig, RedisStore};
+use tokio::task::block_in_place;
+
+/// The number of handles to the store.
+const HANDLES: usize = 2;
+
+/// Returns a server of this test's own. Prints a note if there is none.
+fn own<T>(started: Result<T, ServerError>) -> Option<T> {
+    match started {
+        Ok(server) => Some(server),
+        Err(error @ ServerError::NotInstalled { .. }) => {
+            println!("skipped, for want of a server of its own: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn server(options: RedisOptions) -> Option<Redis> {
+    let _wanted = server_url("CONTEXT_TEST_REDIS_URL")?;
+    own(Redis::start(options))
+}
+
+/// The options of a server whose acknowledged writes outlive its process.
+fn kept() -> RedisOptions {
+    RedisOptions::new().append_only(Fsync::No)
+}
+
+async fn handles(url: &str) -> Vec<Arc<dyn Store>> {
+    let mut handles: Vec<Arc<dyn Store>> = Vec::new();
+    for _ in 0..HANDLES {
+        let config = RedisConfig::from_url(url).unwrap().prefix("linear:");
+        handles.push(Arc::new(RedisStore::open(config).await.unwrap()));
+    }
+    handles
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("redis://{address}")
+}
+
+/// Checks that all runs have an order, and that planted faults are found in the same way.
+async fn check(cell: &str, url: &str, nemesis: &mut dyn Nemesis) {
+    let stores = handles(url).await;
+    let settings = CaseSettings::from_env();
+    let numbers = assert_linearizable(cell, &stores, nemesis, &settings).await;
+    let tries = assert_faults_are_found(cell, &stores[0], nemesis).await;
+    println!("{cell}: {numbers:?}; faults found in {tries} runs");
+}
+
+/// Kills the server with SIGKILL and starts it again with the same files.
+struct Restart(Redis);
+
+#[async_trait]
+impl Nemesis for Restart {
+    async fn strike(&mut self, _: &mut Random) -> Result<(), BoxError> {
+        block_in_place(|| {
+            self.0.kill()?;
+            Ok(self.0.restart()?)
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn calls_have_an_order_while_the_server_is_killed() {
+    let Some(server) = server(kept()) else { return };
+    let url = server.url();
+    check("redis killed server", &url, &mut Restart(server)).await;
+}
+
+/// A server without a file acknowledges too early.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[should_panic(expected = "no order explains these replies")]
+async fn a_killed_server_without_a_file_is_found() {
+    let Some(server) = server(RedisOptions::new()) else {
+        panic!("no server, so that no order explains these replies");
+    };
+    let stores = handles(&server.url()).await;
+    let settings = CaseSettings::from_env();
+    assert_linearizable("redis forgets", &stores, &mut Restart(server), &settings).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn calls_have_an_order_while_connections_are_cut_and_delayed() {
+    let Some(server) = server(kept()) else { return };
+    let proxy = CuttingProxy::start(server.address().into()).await.unwrap();
+    let url = url(proxy.address());
+    check("redis connections", &url, &mut CutConnections(proxy)).await;
+}
+
+#[cfg(feature = "cluster")]
+mod cluster;
