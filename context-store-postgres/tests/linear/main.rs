@@ -11,7 +11,7 @@ use std::sync::Arc;
 use context_conformance::linear::{
     CutConnections, Nemesis, assert_faults_are_found, assert_linearizable,
 };
-use context_conformance::{CaseSettings, server_url};
+use context_conformance::{CaseSettings, Missing, server_url};
 use context_core::Store;
 use context_servers::{Postgres, PostgresOptions, ServerError};
 use context_simulator::proxy::CuttingProxy;
@@ -22,16 +22,15 @@ use nemesis::{FailOver, Restart};
 /// The number of handles to the store.
 const HANDLES: usize = 2;
 
-/// Starts a server of its own. What it acknowledged outlives the process of the server. Prints a
-/// note if there is none.
-fn server() -> Option<Postgres> {
-    let _wanted = server_url("CONTEXT_TEST_POSTGRES_URL")?;
+/// Starts a server of its own. What it acknowledged outlives the process of the server. If there is
+/// none, the test is ignored.
+fn server() -> Postgres {
+    let _wanted = server_url("CONTEXT_TEST_POSTGRES_URL");
     let options = PostgresOptions::new().setting("synchronous_commit", "on");
     match Postgres::start(options) {
-        Ok(server) => Some(server),
+        Ok(server) => server,
         Err(error @ ServerError::NotInstalled { .. }) => {
-            println!("skipped, for want of a server of its own: {error}");
-            None
+            Missing::new(error.to_string()).ignore_test()
         }
         Err(error) => panic!("{error}"),
     }
@@ -56,26 +55,31 @@ async fn check(cell: &str, address: SocketAddr, nemesis: &mut dyn Nemesis) {
     println!("{cell}: {numbers:?}; faults found in {tries} runs");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_have_an_order_while_the_server_is_killed() {
-    let Some(server) = server() else { return };
+    let server = server();
     let address = server.address().into();
     check("postgres killed server", address, &mut Restart(server)).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_have_an_order_while_connections_are_cut_and_delayed() {
-    let Some(server) = server() else { return };
+    let server = server();
     let proxy = CuttingProxy::start(server.address().into()).await.unwrap();
     let address = proxy.address();
     check("postgres connections", address, &mut CutConnections(proxy)).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_have_an_order_while_a_synchronous_standby_takes_over() {
-    let Some(primary) = server() else { return };
+    let primary = server();
     let proxy = CuttingProxy::start(primary.address().into()).await.unwrap();
     let address = proxy.address();
     let mut nemesis = FailOver::new(primary, proxy).unwrap();
     check("postgres standby", address, &mut nemesis).await;
+}
+
+context_conformance::test_program! {
+    multi_thread {
+        calls_have_an_order_while_the_server_is_killed,
+        calls_have_an_order_while_connections_are_cut_and_delayed,
+        calls_have_an_order_while_a_synchronous_standby_takes_over,
+    }
 }

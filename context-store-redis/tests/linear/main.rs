@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use context_conformance::linear::{
     CutConnections, Nemesis, assert_faults_are_found, assert_linearizable,
 };
-use context_conformance::{CaseSettings, server_url};
+use context_conformance::{CaseSettings, Missing, server_url};
 use context_core::{BoxError, Store};
 use context_servers::{Fsync, Redis, RedisOptions, ServerError};
 use context_simulator::Random;
@@ -22,20 +22,19 @@ use tokio::task::block_in_place;
 /// The number of handles to the store.
 const HANDLES: usize = 2;
 
-/// Returns a server of this test's own. Prints a note if there is none.
-fn own<T>(started: Result<T, ServerError>) -> Option<T> {
+/// Returns a server of this test's own. If there is none, the test is ignored.
+fn own<T>(started: Result<T, ServerError>) -> T {
     match started {
-        Ok(server) => Some(server),
+        Ok(server) => server,
         Err(error @ ServerError::NotInstalled { .. }) => {
-            println!("skipped, for want of a server of its own: {error}");
-            None
+            Missing::new(error.to_string()).ignore_test()
         }
         Err(error) => panic!("{error}"),
     }
 }
 
-fn server(options: RedisOptions) -> Option<Redis> {
-    let _wanted = server_url("CONTEXT_TEST_REDIS_URL")?;
+fn server(options: RedisOptions) -> Redis {
+    let _wanted = server_url("CONTEXT_TEST_REDIS_URL");
     own(Redis::start(options))
 }
 
@@ -79,28 +78,27 @@ impl Nemesis for Restart {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_have_an_order_while_the_server_is_killed() {
-    let Some(server) = server(kept()) else { return };
+    let server = server(kept());
     let url = server.url();
     check("redis killed server", &url, &mut Restart(server)).await;
 }
 
 /// A server without a file acknowledges too early.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[should_panic(expected = "no order explains these replies")]
 async fn a_killed_server_without_a_file_is_found() {
-    let Some(server) = server(RedisOptions::new()) else {
-        panic!("no server, so that no order explains these replies");
-    };
+    let server = server(RedisOptions::new());
     let stores = handles(&server.url()).await;
     let settings = CaseSettings::from_env();
-    assert_linearizable("redis forgets", &stores, &mut Restart(server), &settings).await;
+    let checked = tokio::spawn(async move {
+        assert_linearizable("redis forgets", &stores, &mut Restart(server), &settings).await
+    });
+    let panic = checked.await.unwrap_err().into_panic();
+    let said = panic.downcast_ref::<String>().unwrap();
+    assert!(said.contains("no order explains these replies"), "{said}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_have_an_order_while_connections_are_cut_and_delayed() {
-    let Some(server) = server(kept()) else { return };
+    let server = server(kept());
     let proxy = CuttingProxy::start(server.address().into()).await.unwrap();
     let url = url(proxy.address());
     check("redis connections", &url, &mut CutConnections(proxy)).await;
@@ -108,3 +106,15 @@ async fn calls_have_an_order_while_connections_are_cut_and_delayed() {
 
 #[cfg(feature = "cluster")]
 mod cluster;
+
+context_conformance::test_program! {
+    multi_thread {
+        calls_have_an_order_while_the_server_is_killed,
+        a_killed_server_without_a_file_is_found,
+        calls_have_an_order_while_connections_are_cut_and_delayed,
+        #[cfg(feature = "cluster")]
+        cluster::calls_have_an_order_while_masters_are_killed,
+        #[cfg(feature = "cluster")]
+        cluster::a_replica_that_takes_over_may_lose_writes_and_leaves_a_sound_store,
+    }
+}
