@@ -208,6 +208,10 @@ fn lost_messages(calls: &[RecordedCall]) -> u64 {
             (ClientCall::ReadChain { branch }, CallOutcome::Replied(text)) if branch == "main" => {
                 last = text;
             }
+            // The chat is gone with everything in it.
+            (ClientCall::ReadChain { branch }, CallOutcome::Refused(_)) if branch == "main" => {
+                last = "";
+            }
             _ => {}
         }
     }

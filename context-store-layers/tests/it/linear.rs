@@ -59,6 +59,7 @@ fn handles(store: &Arc<dyn Store>, seed: u64) -> Vec<ClientStore> {
     (0..CLIENTS).map(handle).collect()
 }
 
+#[expect(clippy::print_stdout, reason = "the numbers are said")]
 async fn check(cell: &str, store: &Arc<dyn Store>) {
     let settings = CaseSettings::from_env();
     let mut numbers = RunNumbers::default();

@@ -2,6 +2,7 @@
 //! a standby takes over. `CONTEXT_CONFORMANCE_HISTORIES` sets the number of runs of each cell.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(clippy::print_stdout, reason = "what was run or skipped is said")]
 
 mod nemesis;
 
