@@ -58,7 +58,7 @@ impl ClientTask {
 /// A run whose clients are in processes of their own.
 pub(crate) struct ProcessRun {
     pub(crate) run: ClientRun,
-    /// Where the processes find the store.
+    /// The location of the store, for the processes.
     pub(crate) location: String,
 }
 
