@@ -33,8 +33,8 @@
 //!
 //! * A commit is one line, written with one call, and therefore atomic. A partial line that a crash
 //!   left is skipped by readers and cut off by the next writer.
-//! * A loss of power loses nothing that a [synced](FileChannel::synced) channel has acknowledged. Of
-//!   a channel that does not sync, each round may lose its newest commits, and reads as it was
+//! * A loss of power loses nothing that a [synced](FileChannel::synced) channel has acknowledged.
+//!   Of a channel that does not sync, each round may lose its newest commits, and reads as it was
 //!   before them.
 //! * Any other damage is an error of the kind [`Corrupt`](context_core::ErrorKind::Corrupt) that
 //!   names file and line, and the file is not written to again. Other rounds are not affected.

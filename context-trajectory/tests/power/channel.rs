@@ -165,7 +165,8 @@ impl Channel {
         number: usize,
     ) -> Result<usize, std::num::ParseIntError> {
         let prefix = format!("{number} ");
-        let of_round = state.acknowledged().iter().filter_map(|line| line.strip_prefix(&prefix));
-        of_round.last().map_or(Ok(0), |n| n.parse::<usize>().map(|n| n + 1))
+        let mut of_round =
+            state.acknowledged().iter().filter_map(|line| line.strip_prefix(&prefix));
+        of_round.next_back().map_or(Ok(0), |n| n.parse::<usize>().map(|n| n + 1))
     }
 }
