@@ -53,7 +53,7 @@ impl PowerTest for Backup {
     }
 
     fn states(&self) -> usize {
-        14
+        8
     }
 
     fn may_be_mapped(&self, path: &Path) -> bool {
@@ -114,7 +114,7 @@ impl PowerTest for Erase {
     }
 
     fn states(&self) -> usize {
-        14
+        8
     }
 
     fn may_be_mapped(&self, path: &Path) -> bool {

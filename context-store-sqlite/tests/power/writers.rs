@@ -71,7 +71,7 @@ impl PowerTest for Writer {
     }
 
     fn states(&self) -> usize {
-        14
+        8
     }
 
     fn may_be_mapped(&self, path: &Path) -> bool {
@@ -149,7 +149,7 @@ impl PowerTest for Together {
     }
 
     fn states(&self) -> usize {
-        14
+        8
     }
 
     fn may_be_mapped(&self, path: &Path) -> bool {
