@@ -20,7 +20,7 @@ pub struct CaseSettings {
 
 impl Default for CaseSettings {
     fn default() -> Self {
-        Self { seed: 0x5eed, sequences: 60, kills: 60, histories: 5 }
+        Self { seed: 0x5eed, sequences: 40, kills: 40, histories: 5 }
     }
 }
 

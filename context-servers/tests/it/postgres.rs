@@ -126,10 +126,8 @@ fn a_server_that_does_not_start_says_why() {
 }
 
 #[tokio::test]
+#[ignore = "needs PostgreSQL; `cargo xtask test` runs it"]
 async fn a_synchronous_standby_has_what_was_acknowledged_and_takes_over() {
-    if !has_postgres() {
-        return;
-    }
     let options = PostgresOptions::new().setting("synchronous_commit", "on");
     let mut primary = Postgres::start(options).unwrap();
     let standby = primary.synchronous_standby().unwrap();
