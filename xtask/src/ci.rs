@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long)]
     resume: bool,
     /// The seed of random choices [default: a new one with --long, else those of the tests]
-    #[arg(long, value_name = "N", requires = "long")]
+    #[arg(long, value_name = "N", requires = "long", conflicts_with = "resume")]
     seed: Option<u64>,
     /// Print the last result of each step as a table in Markdown, and run nothing
     #[arg(long)]
@@ -90,11 +90,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let mut outcomes = Vec::new();
     let outside = workspace.outside()?;
     let file = if args.long { "ci/long.json" } else { "ci/daily.json" };
-    let seed = args.seed.unwrap_or_else(|| jiff::Timestamp::now().as_second().unsigned_abs());
-    // Who runs some steps adds to the results of the last run.
-    let goes_on = args.resume || args.results || args.list || !args.only.is_empty();
-    let path = workspace.target_folder().join(file);
-    let mut results = Results::begin(path, workspace.root(), seed, goes_on)?;
+    let mut results = Results::read(workspace.target_folder().join(file), workspace.root())?;
     if args.results {
         print!("{results}");
         return Ok(Verdict::Passed);
@@ -102,7 +98,13 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     // Start the servers first, so that a missing one is reported before anything is built. Servers
     // are required, since nobody reads here which tests were skipped.
     let services = Services::start(&test::needs(workspace, &outside, &[])?, true)?;
-    let seed = args.long.then(|| args.seed.unwrap_or(results.seed()));
+    // Steps by name add to the results of the last run.
+    let goes_on = (args.resume || !args.only.is_empty()) && results.has_run();
+    if !args.list && (!goes_on || args.seed.is_some()) {
+        let new = || jiff::Timestamp::now().as_second().unsigned_abs();
+        results.begin(args.long.then(|| args.seed.unwrap_or_else(new)))?;
+    }
+    let seed = results.seed().filter(|_| args.long);
     let run =
         Run { workspace, services: &services, long: args.long, with_tools: args.with_tools, seed };
     let is_selected = |step: &Step<'_>| {
@@ -192,7 +194,7 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
     }
     steps.extend(beside::steps(run));
     if workspace.krate(KIT).is_some() {
-        let args = conformance::Args::of_ci(long.then_some(LONG_PROOF));
+        let args = conformance::Args::of_ci(long.then_some(LONG_PROOF), run.seed);
         let prove = move || conformance::run(&args, Some(services));
         steps.push(Step { name: "conformance".into(), run: Box::new(prove) });
     }

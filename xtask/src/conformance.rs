@@ -98,10 +98,11 @@ pub(crate) struct Args {
 
 impl Args {
     /// Returns the arguments to run everything, with these many random sequences, killed processes
-    /// and checked histories if they are given, and to print little.
-    pub(crate) fn of_ci(numbers: Option<[u32; 3]>) -> Self {
+    /// and checked histories and this seed if they are given, and to print little.
+    pub(crate) fn of_ci(numbers: Option<[u32; 3]>, seed: Option<u64>) -> Self {
         let [cases, kills, histories] = numbers.map_or([None; 3], |numbers| numbers.map(Some));
-        Self { cases, kills, histories, brief: true, ..Self::default() }
+        let seed = seed.map(|seed| seed.to_string());
+        Self { seed, cases, kills, histories, brief: true, ..Self::default() }
     }
 
     /// Whether only some cases are selected.

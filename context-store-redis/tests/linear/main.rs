@@ -1,6 +1,6 @@
 //! Recorded calls of many clients have an order while servers are killed and connections are cut.
-//! What a cluster loses when a replica takes over is measured. `CONTEXT_CONFORMANCE_HISTORIES` sets
-//! the number of runs of each cell.
+//! The losses of a cluster whose replica takes over are counted. `CONTEXT_CONFORMANCE_HISTORIES`
+//! sets the number of runs of each cell.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 #![allow(clippy::print_stdout, reason = "what was run or skipped is said")]

@@ -21,10 +21,10 @@ pub(super) struct Results {
 
 #[derive(Default, Deserialize, Serialize)]
 struct Kept {
-    /// When the run began whose steps count as done. `--resume` goes on with it.
+    /// The time at which the run began whose steps count as done. `--resume` goes on with it.
     run: String,
-    /// The seed of its random choices.
-    seed: u64,
+    /// The seed of its random choices, if it has one.
+    seed: Option<u64>,
     steps: BTreeMap<String, StepResult>,
 }
 
@@ -36,27 +36,35 @@ struct StepResult {
     seconds: f64,
     day: String,
     revision: String,
-    seed: u64,
+    seed: Option<u64>,
 }
 
 impl Results {
-    /// Reads the results, and begins a run or goes on with the last one. `seed` is that of a new
-    /// run.
-    pub(super) fn begin(path: PathBuf, root: &Path, seed: u64, resume: bool) -> Result<Self> {
-        let mut kept = match std::fs::read_to_string(&path) {
+    /// Reads the results, to go on with the last run.
+    pub(super) fn read(path: PathBuf, root: &Path) -> Result<Self> {
+        let kept = match std::fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str(&text)
                 .with_context(|| format!("{} is damaged; remove it", path.display()))?,
             Err(_) => Kept::default(),
         };
-        if !resume || kept.run.is_empty() {
-            kept.run = jiff::Timestamp::now().to_string();
-            kept.seed = seed;
-        }
         Ok(Self { path, revision: revision(root), kept })
     }
 
+    /// Begins a run with this seed. The file says so at once: a run that is stopped in its first
+    /// step must not be taken for the one before.
+    pub(super) fn begin(&mut self, seed: Option<u64>) -> Result<()> {
+        self.kept.run = jiff::Timestamp::now().to_string();
+        self.kept.seed = seed;
+        self.write()
+    }
+
+    /// Whether there is a run to go on with.
+    pub(super) fn has_run(&self) -> bool {
+        !self.kept.run.is_empty()
+    }
+
     /// Returns the seed of the run.
-    pub(super) fn seed(&self) -> u64 {
+    pub(super) fn seed(&self) -> Option<u64> {
         self.kept.seed
     }
 
@@ -77,6 +85,10 @@ impl Results {
             seed: self.kept.seed,
         };
         self.kept.steps.insert(step.to_owned(), result);
+        self.write()
+    }
+
+    fn write(&self) -> Result<()> {
         let folder = self.path.parent().context("a file is in a folder")?;
         std::fs::create_dir_all(folder)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -91,10 +103,11 @@ impl fmt::Display for Results {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "| step | result | time | seed | commit | day |\n|---|---|---|---|---|---|")?;
         for (name, StepResult { passed, seconds, day, revision, seed, .. }) in &self.kept.steps {
+            let seed = seed.map_or_else(|| "-".to_owned(), |seed| format!("{seed:#x}"));
             let result = if *passed { "passed" } else { "FAILED" };
             writeln!(
                 f,
-                "| `{name}` | {result} | {seconds:.0} s | {seed:#x} | `{revision}` | {day} |"
+                "| `{name}` | {result} | {seconds:.0} s | {seed} | `{revision}` | {day} |"
             )?;
         }
         Ok(())
@@ -120,8 +133,14 @@ mod tests {
     use super::Results;
     use crate::process::Verdict;
 
-    fn begin(folder: &Path, seed: u64, resume: bool) -> Results {
-        Results::begin(folder.join("ci/long.json"), folder, seed, resume).unwrap()
+    fn read(folder: &Path) -> Results {
+        Results::read(folder.join("ci/long.json"), folder).unwrap()
+    }
+
+    fn begin(folder: &Path, seed: u64) -> Results {
+        let mut results = read(folder);
+        results.begin(Some(seed)).unwrap();
+        results
     }
 
     /// The machine is switched off in the third step. The next run goes on with it, with the same
@@ -130,22 +149,34 @@ mod tests {
     fn a_run_goes_on_where_the_last_one_stopped() {
         let folder = tempfile::tempdir().unwrap();
         let second = Duration::from_secs(1);
-        let mut first = begin(folder.path(), 7, true);
-        assert_eq!((first.seed(), first.passed("fmt")), (7, None));
+        assert!(!read(folder.path()).has_run());
+        let mut first = begin(folder.path(), 7);
+        assert_eq!((first.seed(), first.passed("fmt")), (Some(7), None));
         first.add("fmt", Verdict::Passed, second).unwrap();
         first.add("clippy", Verdict::Failed, second).unwrap();
         drop(first);
-        let resumed = begin(folder.path(), 8, true);
-        assert_eq!(resumed.seed(), 7);
+        let resumed = read(folder.path());
+        assert!(resumed.has_run());
+        assert_eq!(resumed.seed(), Some(7));
         assert_eq!((resumed.passed("fmt"), resumed.passed("clippy")), (Some(second), None));
     }
 
     #[test]
     fn a_new_run_runs_everything_again_and_keeps_what_is_known() {
         let folder = tempfile::tempdir().unwrap();
-        begin(folder.path(), 7, false).add("fmt", Verdict::Passed, Duration::ZERO).unwrap();
-        let new = begin(folder.path(), 8, false);
-        assert_eq!((new.seed(), new.passed("fmt")), (8, None));
+        begin(folder.path(), 7).add("fmt", Verdict::Passed, Duration::ZERO).unwrap();
+        let new = begin(folder.path(), 8);
+        assert_eq!((new.seed(), new.passed("fmt")), (Some(8), None));
         assert!(new.to_string().contains("| `fmt` | passed | 0 s | 0x7 | `unknown+` |"), "{new}");
+    }
+
+    /// A run that was stopped in its first step is not the one before it, whose steps had passed.
+    #[test]
+    fn a_run_is_known_before_its_first_step_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        begin(folder.path(), 7).add("fmt", Verdict::Passed, Duration::ZERO).unwrap();
+        drop(begin(folder.path(), 8));
+        let resumed = read(folder.path());
+        assert_eq!((resumed.seed(), resumed.passed("fmt")), (Some(8), None));
     }
 }

@@ -29,7 +29,7 @@ pub struct ReportFolder<'a> {
     subjects: Vec<Proof<'a>>,
 }
 
-/// What was proved of an implementation.
+/// The outcomes of an implementation.
 #[derive(Debug, Serialize)]
 struct Proof<'a> {
     subject: &'a str,

@@ -141,6 +141,9 @@ impl Driver {
             count += 1;
             text += &format!("{}\n", input.escape_ascii());
         }
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
         std::fs::write(file, text).with_context(|| format!("write {}", file.display()))?;
         println!("{target}: {count} inputs kept in {}", file.display());
         Ok(())

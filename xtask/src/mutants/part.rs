@@ -29,7 +29,7 @@ pub(super) struct Part<'a> {
     folder: PathBuf,
 }
 
-/// What became of some mutants.
+/// The outcomes of some mutants.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// The number that tests noticed, by failing or by not ending.
@@ -83,8 +83,11 @@ impl<'a> Part<'a> {
         self.ask(OWN, &[self.krate], &["--shard", &shard, "--sharding", "round-robin"])?;
         let missed = self.list(OWN, "missed")?;
         if !suites.is_empty() && !missed.is_empty() {
+            // Removed fields escape the pattern of names, so the files are named as well.
             let only: Vec<_> = missed.iter().map(|mutant| escaped(mutant)).collect();
-            let only: Vec<_> = only.iter().flat_map(|mutant| ["--re", mutant]).collect();
+            let only = only.iter().flat_map(|mutant| ["--re", mutant]);
+            let files = missed.iter().filter_map(|mutant| mutant.split(':').next());
+            let only: Vec<_> = only.chain(files.flat_map(|file| ["--file", file])).collect();
             self.ask(SUITES, suites, &only)?;
         }
         fs::write(self.folder.join(DONE), "")?;
@@ -130,14 +133,17 @@ impl<'a> Part<'a> {
         if !self.is_done() {
             return Ok(None);
         }
-        let caught = |kind: &str| -> Result<usize> {
-            Ok(self.list(kind, "caught")?.len() + self.list(kind, "timeout")?.len())
+        let caught = |kind: &str| -> Result<Vec<String>> {
+            Ok([self.list(kind, "caught")?, self.list(kind, "timeout")?].concat())
         };
-        let asked_suites = self.folder.join(SUITES).exists();
+        // The suites may have been asked about other mutants of the same files too.
+        let by_suites = caught(SUITES)?;
+        let (missed, noticed): (Vec<_>, Vec<_>) =
+            self.list(OWN, "missed")?.into_iter().partition(|mutant| !by_suites.contains(mutant));
         Ok(Some(Found {
-            caught: caught(OWN)? + caught(SUITES)?,
+            caught: caught(OWN)?.len() + noticed.len(),
             unviable: self.list(OWN, "unviable")?.len(),
-            missed: self.list(if asked_suites { SUITES } else { OWN }, "missed")?,
+            missed,
         }))
     }
 
@@ -155,7 +161,8 @@ impl<'a> Part<'a> {
 fn escaped(text: &str) -> String {
     let mut pattern = String::from("^");
     for c in text.chars() {
-        if c.is_ascii_punctuation() {
+        // An escaped `<` or `>` would be the border of a word.
+        if r"\.+*?()|[]{}^$".contains(c) {
             pattern.push('\\');
         }
         pattern.push(c);
@@ -178,7 +185,7 @@ mod tests {
         found.add(Found { caught: 4, ..Found::default() });
         assert_eq!((found.total(), found.share()), (13, Some(87.5)));
         let escaped = escaped("a.rs:1: replace < with <= in <impl A for B>::c -> u8");
-        let pattern = r"^a\.rs\:1\: replace \< with \<\= in \<impl A for B\>\:\:c \-\> u8$";
+        let pattern = r"^a\.rs:1: replace < with <= in <impl A for B>::c -> u8$";
         assert_eq!(escaped, pattern);
         assert_eq!(Found { unviable: 1, ..Found::default() }.share(), None);
     }

@@ -174,7 +174,10 @@ impl Services {
         let own: Vec<_> =
             own.into_iter().filter(|server| !absent.contains(&server.program())).collect();
         let mut own = own;
-        if own.contains(&Server::Postgres) && Postgres::all_programs().len() > 1 {
+        if own.contains(&Server::Postgres)
+            && Server::OtherPostgres.given().is_none()
+            && Postgres::all_programs().len() > 1
+        {
             own.push(Server::OtherPostgres);
         }
         let running = start_all(&own)?;

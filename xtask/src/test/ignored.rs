@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::cargo_args;
 
-/// What the reason begins with if a test only needs something: `needs Redis and test data; …`.
+/// The beginning of the reason if a test only needs something: `needs Redis and test data; …`.
 const NEEDS: &str = "needs ";
 
 /// The ignored tests of some calls, by reason.

@@ -8,7 +8,7 @@ use super::cargo_args;
 use super::ignored::Ignored;
 use crate::process::{Cargo, Verdict};
 
-/// What a run has to report in its last lines, because the output of the tests is far above.
+/// The last lines of a run, because the output of the tests is far above.
 #[derive(Debug, Default)]
 pub(crate) struct TestReport {
     failed: Vec<String>,

@@ -18,6 +18,9 @@ fn xtask(args: &[&str]) -> Command {
         .env("CONTEXT_NO_INSTALL", "1")
         // The same servers are missing and started with and without Moto.
         .env("CONTEXT_TEST_S3_URL", "http://127.0.0.1:1/bucket")
+        // So are the optional servers, which are not on every machine.
+        .env("CONTEXT_TEST_PGVECTOR_URL", "postgres://127.0.0.1:1/vectors")
+        .env("CONTEXT_TEST_OTHER_POSTGRES_URL", "postgres://127.0.0.1:1/other")
         .env_remove("CI")
         .env_remove("CONTEXT_REQUIRE_SERVICES");
     command

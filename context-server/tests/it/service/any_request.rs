@@ -13,7 +13,7 @@ use tower::ServiceExt as _;
 
 use super::Api;
 
-/// What only one user has said, and no other may read.
+/// Words of one user, which no other may read.
 const SECRET: &str = "the-code-is-4711";
 
 /// A request, whose path is one of the description.
