@@ -60,7 +60,7 @@ pub fn run_child(tests: &[Arc<dyn PowerTest>]) -> Option<ExitCode> {
 ///
 ///     fn check(&self, state: &DiskState) -> PowerOutcome {
 ///         let text = std::fs::read_to_string(state.folder().join("diary")).unwrap_or_default();
-///         let days: Vec<&str> = text.lines().collect();
+///         let days: Vec<String> = text.lines().map(String::from).collect();
 ///         match days.starts_with(state.acknowledged()) {
 ///             true => Ok(()),
 ///             false => Err("an acknowledged day is missing".into()),
