@@ -55,6 +55,7 @@ mod chats;
 mod commit;
 mod forms;
 mod history;
+mod key_sources;
 mod keys;
 mod layer;
 mod maintenance;
@@ -65,6 +66,7 @@ mod rounds;
 mod segments;
 mod streams;
 mod usage;
+mod user_keys;
 
 use std::fmt;
 use std::sync::Arc;
@@ -76,11 +78,11 @@ use context_core::store::{
 use context_core::{BranchName, CancelSignal, ChatRef, Result, Store, UserId};
 
 pub use self::keys::{EncryptionKey, KeyError, KeyId, KeyRing};
-use self::layer::Layer;
+use self::layer::{Layer, StoreKeys};
 pub use self::record::SealError;
-use self::record::Sealer;
 pub use self::rotate::{RotateOptions, Rotated};
 pub use self::usage::KeyUsage;
+pub use self::user_keys::{UserKeyFile, UserKeys};
 
 /// A store that encrypts its content before it reaches the inner store.
 ///
@@ -101,7 +103,28 @@ pub struct EncryptedStore(Layer);
 impl EncryptedStore {
     /// Encrypts what is written to `inner` with the current key of the ring.
     pub fn new(inner: Arc<dyn Store>, ring: KeyRing) -> Self {
-        Self(Layer::new(inner, Sealer { ring, allow_plain: false }))
+        Self(Layer::new(inner, StoreKeys::One(Arc::new(ring))))
+    }
+
+    /// Encrypts what is written to `inner` with a key of its user, which is made with the first
+    /// write. [`erase_user`](Maintenance::erase_user) drops the user's keys before it erases
+    /// anything: from then on, copies of the rows that were made earlier cannot be read either, as
+    /// long as nobody has a copy of the keys.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use context_store_inmem::InMemoryStore;
+    /// use context_store_layers::{EncryptedStore, EncryptionKey, KeyRing, UserKeyFile};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let master = KeyRing::new(EncryptionKey::from_bytes("master", &[7; 32])?);
+    /// let keys = UserKeyFile::open(folder.path().join("users.keys"), master)?;
+    /// let store = EncryptedStore::per_user(Arc::new(InMemoryStore::default()), Arc::new(keys));
+    /// # Ok::<(), context_store_layers::KeyError>(())
+    /// ```
+    pub fn per_user(inner: Arc<dyn Store>, keys: Arc<dyn UserKeys>) -> Self {
+        Self(Layer::new(inner, StoreKeys::PerUser(keys)))
     }
 
     /// Sets whether to read data that was stored without encryption, in order to migrate an
@@ -110,7 +133,7 @@ impl EncryptedStore {
     /// were written without encryption are too small.
     #[must_use]
     pub fn allow_plain(mut self, allow: bool) -> Self {
-        self.0.sealer.allow_plain = allow;
+        self.0.allow_plain = allow;
         self
     }
 
@@ -213,9 +236,6 @@ impl Store for EncryptedStore {
 impl fmt::Debug for EncryptedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("EncryptedStore");
-        shown
-            .field("inner", &self.0.inner)
-            .field("keys", &self.0.sealer.ring)
-            .finish_non_exhaustive()
+        shown.field("inner", &self.0.inner).field("keys", self.0.keys()).finish_non_exhaustive()
     }
 }

@@ -63,7 +63,7 @@ pub use cached::{CacheStats, CachedStore};
 #[cfg(feature = "encrypted")]
 pub use encrypted::{
     EncryptedStore, EncryptionKey, KeyError, KeyId, KeyRing, KeyUsage, RotateOptions, Rotated,
-    SealError,
+    SealError, UserKeyFile, UserKeys,
 };
 #[cfg(feature = "masking")]
 pub use masking::{MaskError, MaskEvent, MaskObserver, MaskingStore, MaskingTrajectories};

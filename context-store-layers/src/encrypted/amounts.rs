@@ -36,7 +36,7 @@ impl Layer {
         let Some(stored) = self.inner.history().chat(chat).await? else {
             return Ok(Cow::Borrowed(patch));
         };
-        let mut opened = self.sealer.open_chat(operation, stored)?;
+        let mut opened = self.sealer(&chat.user)?.open_chat(operation, stored)?;
         let mut settled = ChatPatch { add: Metadata::default(), ..patch.clone() };
         settled.apply(&mut opened)?;
         let mut differs = false;

@@ -35,6 +35,11 @@ impl AssociatedData {
         Self::in_chat("message", chat, &[id.as_str().as_bytes(), kind.as_bytes()])
     }
 
+    /// The key of a user, which a master key encrypts.
+    pub(super) fn user_key(user: &UserId) -> Self {
+        Self::new("user key", &[user.as_str().as_bytes()])
+    }
+
     pub(super) fn title(chat: &ChatRef) -> Self {
         Self::in_chat("title", chat, &[])
     }

@@ -21,6 +21,7 @@ impl Layer {
         chat: &ChatRef,
     ) -> Result<(Vec<OpenedBlob>, Vec<(BlobId, SealError)>)> {
         let blobs: &dyn BlobStore = self.blobs()?;
+        let sealer = self.sealer(&chat.user)?;
         let (mut all, mut broken) = (Vec::new(), Vec::new());
         let mut after: Option<Cursor> = None;
         let mut walk = PageWalk::new("blobs", "blob");
@@ -29,7 +30,7 @@ impl Layer {
             let next = walk.next(&page)?;
             for stored in page.items {
                 let id = stored.id;
-                match self.sealer.open_name(chat, stored) {
+                match sealer.open_name(chat, stored) {
                     Ok(found) => all.push(found),
                     Err(error) => broken.push((id, error)),
                 }
@@ -69,7 +70,7 @@ impl Layer {
     ) -> Result<Option<OpenedBlob>> {
         if let Some(stored) = self.names.get(chat, id) {
             if let Some(stored) = self.blobs()?.blob(chat, &stored).await? {
-                let found = self.sealer.open_name(chat, stored);
+                let found = self.sealer(&chat.user)?.open_name(chat, stored);
                 return found
                     .map(Some)
                     .map_err(|error| error.of(operation, "blob", &id.to_string()));

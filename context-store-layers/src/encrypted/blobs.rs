@@ -25,12 +25,11 @@ impl BlobStore for Layer {
         const OPERATION: &str = "put_blob";
         blob.check(chat)?;
         let NewBlob { bytes, media_type, at, .. } = blob;
+        let sealer = self.sealer_to_write(&chat.user)?;
         let (id, sealing, sealed) = self.seal_bytes(chat, None, 0, bytes.clone()).await?;
         // The same bytes may be stored with an older key, or as the variant that got its type
         // later.
-        if !self.sealer.ring.older().is_empty()
-            || self.names_another(chat, &id, &BlobId::of(&sealed))
-        {
+        if !sealer.ring.older().is_empty() || self.names_another(chat, &id, &BlobId::of(&sealed)) {
             let found = self.find_blob(OPERATION, chat, &id).await?;
             if let Some(found) =
                 found.filter(|found| found.media_type.is_some() || media_type.is_none())
@@ -73,7 +72,7 @@ impl BlobStore for Layer {
                 continue;
             };
             let Some(part) = part else { return Ok(Some(Bytes::new())) };
-            let opened = found.open(&self.sealer, chat, &part, &read);
+            let opened = found.open(&self.sealer(&chat.user)?, chat, &part, &read);
             return opened.map(Some).map_err(|error| error.of(OPERATION, "blob", &id.to_string()));
         }
         Ok(None)
@@ -118,7 +117,7 @@ impl BlobStore for Layer {
 
     async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
         let mut pruned = self.blobs()?.prune_blobs(prune).await?;
-        if !self.sealer.allow_plain {
+        if !self.allow_plain {
             pruned.bytes = plain_bytes(pruned.blobs, pruned.bytes);
         }
         Ok(pruned)
@@ -135,7 +134,8 @@ impl Layer {
         variant: u8,
         bytes: Bytes,
     ) -> Result<(BlobId, Sealing, Bytes)> {
-        let (key, user) = (self.sealer.ring.current().clone(), chat.user.clone());
+        let (key, user) =
+            (self.sealer_to_write(&chat.user)?.ring.current().clone(), chat.user.clone());
         let large = bytes.len() >= LARGE;
         let seal = move || {
             let id = id.unwrap_or_else(|| BlobId::of(&bytes));
@@ -161,10 +161,11 @@ impl Layer {
         at: Timestamp,
     ) -> Result<OpenedBlob> {
         let stored = BlobId::of(&sealed);
-        let name = seal_name(self.sealer.ring.current(), chat, &stored, id, sealing, media_type);
+        let sealer = self.sealer_to_write(&chat.user)?;
+        let name = seal_name(sealer.ring.current(), chat, &stored, id, sealing, media_type);
         let stored =
             self.blobs()?.put_blob(chat, NewBlob::new(sealed, at).media_type(name)).await?;
-        let found = self.sealer.open_name(chat, stored);
+        let found = sealer.open_name(chat, stored);
         let found = found.map_err(|error| error.of("put_blob", "blob", &id.to_string()))?;
         self.names.remember(chat, &found);
         Ok(found)

@@ -32,7 +32,8 @@ impl Layer {
         }
         let chat = &commit.chat;
         let names = self.fragment_names(chat, &commit.fragments).await?;
-        let ring = &self.sealer.ring;
+        let sealer = self.sealer_to_write(&chat.user)?;
+        let ring = &sealer.ring;
         let sealed = seal_commit(ring.current(), &commit, &names);
         let history = self.inner.history();
         match history.commit(sealed.clone()).await {
@@ -59,6 +60,7 @@ impl Layer {
     async fn as_stored(&self, commit: &Commit, sealed: &Commit) -> Result<Option<Commit>> {
         let ids: Vec<MessageId> = commit.nodes.iter().map(|node| node.id.clone()).collect();
         let found = self.inner.history().messages(&commit.chat, &ids).await?;
+        let sealer = self.sealer(&commit.chat.user)?;
         let mut same = sealed.clone();
         let mut differs = false;
         for ((plain, sent), stored) in commit.nodes.iter().zip(&mut same.nodes).zip(found) {
@@ -68,7 +70,7 @@ impl Layer {
                 continue;
             };
             // A message that cannot be decrypted does not have the same text.
-            let opened = self.sealer.open_node("commit", &commit.chat, &stored);
+            let opened = sealer.open_node("commit", &commit.chat, &stored);
             if opened.is_ok_and(|opened| opened.same_content(plain)) {
                 *sent = stored;
                 differs = true;
@@ -84,10 +86,11 @@ impl Layer {
         chat: &ChatRef,
         fragments: &[StoredFragment],
     ) -> Result<Vec<FragmentId>> {
+        let sealer = self.sealer_to_write(&chat.user)?;
         let mut known = HashMap::new();
         if fragments.iter().any(|fragment| fragment.id.is_none()) {
             for stored in self.inner.fragments().fragments(chat).await? {
-                let opened = self.sealer.open_fragment(chat, &stored);
+                let opened = sealer.open_fragment(chat, &stored);
                 if let (Some(id), Ok(StoredFragment { id: None, body, .. })) = (stored.id, opened) {
                     known
                         .insert((body.kind().to_owned(), body.version(), body.bytes().clone()), id);
@@ -100,9 +103,7 @@ impl Layer {
                 let StoredFragment { body, .. } = fragment;
                 let known =
                     known.get(&(body.kind().to_owned(), body.version(), body.bytes().clone()));
-                known
-                    .cloned()
-                    .unwrap_or_else(|| nameless_id(self.sealer.ring.current(), chat, fragment))
+                known.cloned().unwrap_or_else(|| nameless_id(sealer.ring.current(), chat, fragment))
             }
         };
         Ok(fragments.iter().map(name).collect())
@@ -139,7 +140,8 @@ impl Layer {
         chat: &ChatRef,
         sealed: &[StoredFragment],
     ) -> Result<Vec<StoredFragment>> {
-        sealed.iter().map(|fragment| self.sealer.open_fragment(chat, fragment)).collect()
+        let sealer = self.sealer(&chat.user)?;
+        sealed.iter().map(|fragment| sealer.open_fragment(chat, fragment)).collect()
     }
 }
 
@@ -158,7 +160,8 @@ impl FragmentStore for Layer {
         fragments.iter().try_for_each(|fragment| fragment.check("put_fragments"))?;
         let _writing = self.writing(chat).await;
         let names = self.fragment_names(chat, fragments).await?;
-        let sealed = seal_fragments(self.sealer.ring.current(), chat, fragments, &names);
+        let sealer = self.sealer_to_write(&chat.user)?;
+        let sealed = seal_fragments(sealer.ring.current(), chat, fragments, &names);
         self.inner.fragments().put_fragments(chat, &sealed, at).await
     }
 
@@ -176,11 +179,12 @@ impl FragmentStore for Layer {
 impl FragmentLogStore for Layer {
     async fn fragment_log(&self, chat: &ChatRef) -> Result<FragmentLog> {
         let stored = self.inner.require_fragment_log()?.fragment_log(chat).await?;
+        let sealer = self.sealer(&chat.user)?;
         let open = |version: &FragmentVersion| {
             let mut version = version.clone();
             version.id = version.id.as_ref().and_then(known_id);
             if let Some(fragment) = &mut version.fragment {
-                *fragment = self.sealer.open_fragment(chat, fragment)?;
+                *fragment = sealer.open_fragment(chat, fragment)?;
             }
             Ok(version)
         };

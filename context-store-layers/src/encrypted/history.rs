@@ -17,8 +17,9 @@ use super::layer::Layer;
 impl HistoryStore for Layer {
     async fn create_chat(&self, new: NewChat) -> Result<Created> {
         new.check()?;
-        let new = seal_new_chat(self.sealer.ring.current(), new);
-        let open = |chat| self.sealer.open_chat("create_chat", chat);
+        let sealer = self.sealer_to_write(&new.chat.user)?;
+        let new = seal_new_chat(sealer.ring.current(), new);
+        let open = |chat| sealer.open_chat("create_chat", chat);
         Ok(match self.inner.history().create_chat(new).await? {
             Created::New(chat) => Created::New(open(chat)?),
             Created::Existing(chat) => Created::Existing(open(chat)?),
@@ -27,7 +28,8 @@ impl HistoryStore for Layer {
 
     async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
         let found = self.inner.history().chat(chat).await?;
-        found.map(|chat| self.sealer.open_chat("chat", chat)).transpose()
+        let sealer = self.sealer(&chat.user)?;
+        found.map(|chat| sealer.open_chat("chat", chat)).transpose()
     }
 
     async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
@@ -36,8 +38,9 @@ impl HistoryStore for Layer {
             return self.list_matching(query).await;
         }
         let Page { items, next } = self.inner.history().list_chats(query).await?;
+        let sealer = self.sealer(&query.user)?;
         let items: Result<_> =
-            items.into_iter().map(|summary| self.sealer.open_summary(summary)).collect();
+            items.into_iter().map(|summary| sealer.open_summary(summary)).collect();
         Ok(Page { items: items?, next })
     }
 
@@ -48,9 +51,10 @@ impl HistoryStore for Layer {
         patch.apply(&mut blank)?;
         let _writing = self.writing(chat).await;
         let patch = self.settled("update_chat", chat, patch).await?;
-        let patch = seal_patch(self.sealer.ring.current(), chat, &patch);
+        let sealer = self.sealer_to_write(&chat.user)?;
+        let patch = seal_patch(sealer.ring.current(), chat, &patch);
         let chat = self.inner.history().update_chat(chat, &patch, at).await?;
-        self.sealer.open_chat("update_chat", chat)
+        sealer.open_chat("update_chat", chat)
     }
 
     async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
@@ -127,7 +131,8 @@ impl HistoryStore for Layer {
 
     async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
         let found = self.inner.history().messages(chat, ids).await?;
-        let open = |placed| self.sealer.open_placed("messages", chat, placed);
+        let sealer = self.sealer(&chat.user)?;
+        let open = |placed| sealer.open_placed("messages", chat, placed);
         found.into_iter().map(|placed| placed.map(open).transpose()).collect()
     }
 
@@ -138,21 +143,24 @@ impl HistoryStore for Layer {
         after: Option<&Cursor>,
     ) -> Result<Page<PlacedNode>> {
         let Page { items, next } = self.inner.history().all_messages(chat, limit, after).await?;
-        let open = |placed| self.sealer.open_placed("all_messages", chat, placed);
+        let sealer = self.sealer(&chat.user)?;
+        let open = |placed| sealer.open_placed("all_messages", chat, placed);
         let items: Result<_> = items.into_iter().map(open).collect();
         Ok(Page { items: items?, next })
     }
 
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
         let found = self.inner.history().revisions(chat, message).await?;
-        found.into_iter().map(|revision| self.sealer.open_revision(chat, revision)).collect()
+        let sealer = self.sealer(&chat.user)?;
+        found.into_iter().map(|revision| sealer.open_revision(chat, revision)).collect()
     }
 }
 
 impl Layer {
     fn open_chain(&self, chat: &ChatRef, sealed: &Chain) -> Result<Chain> {
+        let sealer = self.sealer(&chat.user)?;
         let nodes: Result<Vec<_>> =
-            sealed.iter().map(|node| self.sealer.open_node("chain", chat, node)).collect();
+            sealed.iter().map(|node| sealer.open_node("chain", chat, node)).collect();
         Ok(Chain::from_nodes(sealed.skipped(), nodes?).with_generation(sealed.generation()))
     }
 
@@ -160,7 +168,8 @@ impl Layer {
     pub(super) fn opened(&self, sealed: OpenedChat) -> Result<OpenedChat> {
         let chain = self.open_chain(&sealed.chat.chat, &sealed.chain)?;
         let fragments = self.open_fragments(&sealed.chat.chat, &sealed.fragments)?;
-        let chat = self.sealer.open_chat("open_chat", sealed.chat)?;
+        let sealer = self.sealer(&sealed.chat.chat.user)?;
+        let chat = sealer.open_chat("open_chat", sealed.chat)?;
         Ok(OpenedChat::new(chat, fragments, chain))
     }
 
@@ -169,7 +178,7 @@ impl Layer {
     /// The cursor is one of the backend after the last chat on the page. If a backend's page has
     /// more matching chats than requested, it is read again with a smaller limit.
     async fn list_matching(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
-        let history = self.inner.history();
+        let (history, sealer) = (self.inner.history(), self.sealer(&query.user)?);
         let mut asked =
             ChatQuery { metadata: Vec::new(), limit: limits::MAX_PAGE, ..query.clone() };
         let mut items = Vec::new();
@@ -179,7 +188,7 @@ impl Layer {
             let next = walk.next(&page)?;
             let mut fitting = Vec::new();
             for (position, summary) in page.items.into_iter().enumerate() {
-                let summary = self.sealer.open_summary(summary)?;
+                let summary = sealer.open_summary(summary)?;
                 if query.matches(&summary.chat) {
                     fitting.push((position, summary));
                 }

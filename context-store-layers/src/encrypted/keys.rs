@@ -9,7 +9,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_S
 use zeroize::Zeroizing;
 
 /// The length of a key in bytes.
-const KEY_BYTES: usize = 32;
+pub(super) const KEY_BYTES: usize = 32;
 
 /// The name of a key in the records that it has encrypted: 1 to 16 visible ASCII characters. It is
 /// not secret.
@@ -32,6 +32,29 @@ pub enum KeyError {
     /// The file with the key cannot be read.
     #[error("the file with the key cannot be read")]
     File(#[from] std::io::Error),
+    /// Others than the owner of the file with the key may read or write it.
+    #[error(
+        "others may read or write the file with the key, whose mode is {0:o}: `chmod 600` ends that"
+    )]
+    Permissions(u32),
+    /// A file or a command has no key.
+    #[error("there is no key")]
+    None,
+    /// The command that prints the key cannot be run.
+    #[error("the command for the key cannot be run")]
+    Command(#[source] std::io::Error),
+    /// The command that prints the key failed, with this exit status if it had one.
+    #[error("the command for the key failed")]
+    CommandFailed(Option<i32>),
+    /// A file of users' keys is not in the form that this program writes.
+    #[error("this is not a file of users' keys, or it is damaged")]
+    Form,
+    /// A user's key cannot be decrypted with the master key.
+    #[error("the key of a user cannot be decrypted with the master key")]
+    Master(#[source] Box<super::record::SealError>),
+    /// The system has no random numbers.
+    #[error("the system has no random numbers")]
+    Random,
 }
 
 context_core::readable_debug!(KeyError);

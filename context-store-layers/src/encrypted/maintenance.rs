@@ -46,6 +46,8 @@ impl Maintenance for Layer {
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+        // The keys go first: from then on nobody can read what a copy of the rows holds.
+        self.drop_keys(user)?;
         self.maintenance()?.erase_user(user, cancel).await
     }
 
@@ -70,6 +72,7 @@ impl Layer {
         user: &UserId,
         cancel: &CancelSignal,
     ) -> Result<Vec<Finding>> {
+        let sealer = self.sealer(user)?;
         let mut findings = Vec::new();
         let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
         let mut walk = PageWalk::new("list_chats", "chat");
@@ -79,7 +82,7 @@ impl Layer {
             for summary in page.items {
                 cancel.check("check")?;
                 let chat = summary.chat.chat.clone();
-                if let Err(error) = self.sealer.open_chat("check", summary.chat) {
+                if let Err(error) = sealer.open_chat("check", summary.chat) {
                     findings.push(Finding::new(
                         Some(&chat),
                         "title and metadata",
@@ -105,7 +108,7 @@ impl Layer {
         let mut report = |about: String, problem: &dyn std::fmt::Display| {
             findings.push(Finding::new(Some(chat), about, problem.to_string()));
         };
-        let history = self.inner.history();
+        let (history, sealer) = (self.inner.history(), self.sealer(&chat.user)?);
         let mut after = None;
         let mut walk = PageWalk::new("all_messages", "message");
         loop {
@@ -113,7 +116,7 @@ impl Layer {
             let next = walk.next(&page)?;
             for placed in page.items {
                 let about = || format!("message {}", placed.node.id);
-                match self.sealer.open_node("check", chat, &placed.node) {
+                match sealer.open_node("check", chat, &placed.node) {
                     Err(error) => report(about(), &error),
                     Ok(node)
                         if node.role().is_some()
@@ -125,7 +128,7 @@ impl Layer {
                 }
                 if placed.node.revision > 0 {
                     for revision in history.revisions(chat, &placed.node.id).await? {
-                        if let Err(error) = self.sealer.open_revision(chat, revision) {
+                        if let Err(error) = sealer.open_revision(chat, revision) {
                             report(format!("a revision of message {}", placed.node.id), &error);
                         }
                     }
@@ -137,14 +140,14 @@ impl Layer {
             }
         }
         for stored in self.inner.fragments().fragments(chat).await? {
-            if let Err(error) = self.sealer.open_fragment(chat, &stored) {
+            if let Err(error) = sealer.open_fragment(chat, &stored) {
                 report("a fragment".to_owned(), &error);
             }
         }
         if let Some(log) = self.inner.fragment_log() {
             let stored = log.fragment_log(chat).await?;
             for fragment in stored.versions().iter().filter_map(|it| it.fragment.as_ref()) {
-                if let Err(error) = self.sealer.open_fragment(chat, fragment) {
+                if let Err(error) = sealer.open_fragment(chat, fragment) {
                     report("a version of a fragment".to_owned(), &error);
                 }
             }

@@ -6,6 +6,8 @@
 //! text, so the same text in the same place gives the same record, and no random source is needed.
 //! Decryption verifies the hash, so a record can be decrypted with one key only.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
@@ -42,6 +44,9 @@ pub enum SealError {
     /// name.
     #[error("altered, moved, or sealed with another key")]
     Broken,
+    /// The keys of the user cannot be read.
+    #[error("the keys of the user cannot be read")]
+    Keys,
 }
 
 context_core::readable_debug!(SealError);
@@ -53,6 +58,7 @@ impl SealError {
         let kind = match &self {
             Self::UnknownKey(_) | Self::NewerForm(_) => ErrorKind::Unsupported,
             Self::Plain | Self::Broken => ErrorKind::Corrupt,
+            Self::Keys => ErrorKind::Unavailable,
         };
         let error = Error::new(kind, operation, "the stored record cannot be decrypted")
             .with(subject, name);
@@ -67,7 +73,7 @@ impl SealError {
 /// Encrypts and decrypts records.
 #[derive(Debug)]
 pub(super) struct Sealer {
-    pub(super) ring: KeyRing,
+    pub(super) ring: Arc<KeyRing>,
     pub(super) allow_plain: bool,
 }
 
@@ -98,6 +104,11 @@ impl Sealer {
     /// Whether a record was encrypted with another key than the current one.
     pub(super) fn is_old(&self, sealed: &[u8]) -> bool {
         key_of(sealed).ok().as_ref() != Some(self.ring.current().id())
+    }
+
+    /// Whether a stored form is plain or was encrypted with another key than the current one.
+    pub(super) fn is_old_form(&self, form: &Encoded) -> bool {
+        form_record(form).map_or(true, |record| self.is_old(record))
     }
 
     pub(super) fn open_text(&self, data: &AssociatedData, text: &str) -> Result<String, SealError> {
@@ -203,7 +214,7 @@ mod tests {
     }
 
     fn sealer(key: EncryptionKey) -> Sealer {
-        Sealer { ring: KeyRing::new(key), allow_plain: false }
+        Sealer { ring: Arc::new(KeyRing::new(key)), allow_plain: false }
     }
 
     fn data(chat: &str) -> AssociatedData {

@@ -27,7 +27,7 @@ use serde::Serialize;
 use super::blob_names::OpenedBlob;
 use super::forms::{seal_fragment, seal_node};
 use super::layer::Layer;
-use super::record::{form_record, text_record};
+use super::record::text_record;
 
 /// The number of messages processed between two checks of the cancel signal.
 const PAGE: usize = 100;
@@ -83,10 +83,6 @@ impl Rotated {
 }
 
 impl Layer {
-    fn is_old_form(&self, form: &context_core::Encoded) -> bool {
-        form_record(form).map_or(true, |record| self.sealer.is_old(record))
-    }
-
     pub(super) async fn rotate_user(
         &self,
         user: &UserId,
@@ -128,6 +124,7 @@ impl Layer {
         let history = self.inner.history();
         let found = history.chat(chat).await?;
         let stored = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
+        let sealer = self.sealer_to_write(&chat.user)?;
         let mut rotated = Rotated::default();
         let mut after = None;
         let mut walk = PageWalk::new("all_messages", "message");
@@ -165,8 +162,7 @@ impl Layer {
                 for stream in page.items {
                     let part = streams.read_stream(chat, &stream.id, 0, 1).await?;
                     let first = part.and_then(|part| part.chunks.into_iter().next());
-                    rotated.left +=
-                        u64::from(first.is_some_and(|chunk| self.sealer.is_old(&chunk)));
+                    rotated.left += u64::from(first.is_some_and(|chunk| sealer.is_old(&chunk)));
                 }
                 after = next;
                 if after.is_none() {
@@ -186,13 +182,14 @@ impl Layer {
         rotated: &mut Rotated,
     ) -> Result<()> {
         let (chat, history) = (&stored.chat, self.inner.history());
+        let sealer = self.sealer_to_write(&chat.user)?;
         let mut batch = Vec::new();
         let mut bytes = 0;
         for node in nodes {
-            let mut is_old = self.is_old_form(node.body());
+            let mut is_old = sealer.is_old_form(node.body());
             if node.revision > 0 {
                 let revisions = history.revisions(chat, &node.id).await?;
-                is_old |= revisions.iter().any(|revision| self.is_old_form(revision.node.body()));
+                is_old |= revisions.iter().any(|revision| sealer.is_old_form(revision.node.body()));
                 if is_old && !revisions.is_empty() && !options.drop_revisions {
                     rotated.left += 1;
                     continue;
@@ -201,13 +198,13 @@ impl Layer {
             if !is_old {
                 continue;
             }
-            let opened = self.sealer.open_node("rotate", chat, &node)?;
+            let opened = sealer.open_node("rotate", chat, &node)?;
             if bytes + opened.body().bytes().len() > BATCH_BYTES && !batch.is_empty() {
                 rotated.messages += self.redact(stored, std::mem::take(&mut batch)).await?;
                 bytes = 0;
             }
             bytes += opened.body().bytes().len();
-            batch.push(seal_node(self.sealer.ring.current(), chat, &opened));
+            batch.push(seal_node(sealer.ring.current(), chat, &opened));
         }
         rotated.messages += self.redact(stored, batch).await?;
         Ok(())
@@ -231,6 +228,7 @@ impl Layer {
     /// Rotates fragments, title and metadata.
     async fn rotate_beside(&self, stored: &Chat, rotated: &mut Rotated) -> Result<()> {
         let chat = &stored.chat;
+        let sealer = self.sealer_to_write(&chat.user)?;
         let _rotating = self.rotating(chat).await;
         let mut anew = Vec::new();
         for fragment in self.inner.fragments().fragments(chat).await? {
@@ -238,14 +236,14 @@ impl Layer {
                 fragment.metadata.iter().map(|(_, value)| value.to_text().unwrap_or_default());
             let old_value = |text: String| {
                 !matches!(text_record(&text),
-                Some(Ok(record)) if !self.sealer.is_old(&record))
+                Some(Ok(record)) if !sealer.is_old(&record))
             };
-            if !self.is_old_form(&fragment.body) && !values.into_iter().any(old_value) {
+            if !sealer.is_old_form(&fragment.body) && !values.into_iter().any(old_value) {
                 continue;
             }
-            let opened = self.sealer.open_fragment(chat, &fragment)?;
+            let opened = sealer.open_fragment(chat, &fragment)?;
             match fragment.id {
-                Some(id) => anew.push(seal_fragment(self.sealer.ring.current(), chat, id, &opened)),
+                Some(id) => anew.push(seal_fragment(sealer.ring.current(), chat, id, &opened)),
                 None => rotated.left += 1,
             }
         }
@@ -258,12 +256,12 @@ impl Layer {
             let stored = log.fragment_log(chat).await?;
             let mut bodies =
                 stored.versions().iter().filter_map(|version| version.fragment.as_ref());
-            if bodies.any(|fragment| self.is_old_form(&fragment.body)) {
+            if bodies.any(|fragment| sealer.is_old_form(&fragment.body)) {
                 log.clear_fragment_log(chat).await?;
             }
         }
         let Some(now) = self.inner.history().chat(chat).await? else { return Ok(()) };
-        if let Some(patch) = self.sealer.reseal_chat(&now)? {
+        if let Some(patch) = sealer.reseal_chat(&now)? {
             self.inner.history().update_chat(chat, &patch, now.updated_at).await?;
             rotated.titles += 1;
         }
@@ -300,7 +298,7 @@ impl Layer {
             None => Ok(read),
             Some(None) => Ok(Bytes::new()),
             Some(Some(part)) => found
-                .open(&self.sealer, chat, &part, &read)
+                .open(&self.sealer(&chat.user)?, chat, &part, &read)
                 .map_err(|error| error.of(OPERATION, "blob", &found.id.to_string())),
         }
     }

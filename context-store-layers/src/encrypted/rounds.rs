@@ -25,7 +25,8 @@ use super::round_forms::{self as forms, OpenValues, SealValues};
 impl TrajectoryStore for Layer {
     async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
         commit.check()?;
-        let sealed = seal_commit(self.sealer.ring.current(), commit);
+        let sealer = self.sealer_to_write(&commit.head.round.agent.user)?;
+        let sealed = seal_commit(sealer.ring.current(), commit);
         let sealed = sealed.map_err(|error| of_round(error, "record_round", &commit.head.round))?;
         self.trajectories()?.record_round(&sealed).await
     }
@@ -76,14 +77,16 @@ fn seal_commit(key: &EncryptionKey, commit: &RoundCommit) -> Result<RoundCommit,
 
 impl Layer {
     fn open_head(&self, operation: &'static str, head: &RoundHead) -> Result<RoundHead> {
-        let opened = forms::head(&mut OpenValues(&self.sealer), head);
+        let sealer = self.sealer(&head.round.agent.user)?;
+        let opened = forms::head(&mut OpenValues(&sealer), head);
         opened.map_err(|error| of_round(error, operation, &head.round))
     }
 
     fn open_round(&self, operation: &'static str, mut record: RoundRecord) -> Result<RoundRecord> {
         let head = self.open_head(operation, &record.head)?;
+        let sealer = self.sealer(&head.round.agent.user)?;
         for node in &mut record.nodes {
-            let opened = forms::node(&mut OpenValues(&self.sealer), &head.round, node);
+            let opened = forms::node(&mut OpenValues(&sealer), &head.round, node);
             let failed = |error| of_round(error, operation, &head.round).with("node", node.id);
             *node = Arc::new(opened.map_err(failed)?);
         }
@@ -137,11 +140,12 @@ impl Layer {
 
     /// Returns the number of rounds of a user with a record that does not have the current key.
     pub(super) async fn old_rounds(&self, user: &UserId, cancel: &CancelSignal) -> Result<u64> {
+        let sealer = self.sealer(user)?;
         let mut old = 0;
         let count = |record: RoundRecord| {
             let mut is_old = false;
             let inspected = forms::inspect(&record, |sealed| {
-                is_old |= !matches!(sealed, Ok(sealed) if !self.sealer.is_old(&sealed));
+                is_old |= !matches!(sealed, Ok(sealed) if !sealer.is_old(&sealed));
             });
             old += u64::from(is_old || inspected.is_err());
             Ok(())

@@ -45,7 +45,8 @@ impl StreamStore for Layer {
     ) -> Result<StreamOutcome> {
         const OPERATION: &str = "append_stream";
         append.check(chat, id)?;
-        let (streams, ring) = (self.streams()?, &self.sealer.ring);
+        let (streams, sealer) = (self.streams()?, self.sealer_to_write(&chat.user)?);
+        let ring = &sealer.ring;
         let sealed = seal_append(ring.current(), chat, id, &append);
         let mut done = streams.append_stream(chat, id, sealed).await?;
         if let StreamOutcome::Refused(stream) = &done
@@ -153,8 +154,9 @@ impl Layer {
         offset: u64,
         chunk: &Bytes,
     ) -> Result<Bytes, SealError> {
-        match self.sealer.open(&AssociatedData::chunk(chat, id, offset), chunk) {
-            Err(SealError::Plain) if self.sealer.allow_plain => Ok(chunk.clone()),
+        let sealer = self.sealer(&chat.user).map_err(|_| SealError::Keys)?;
+        match sealer.open(&AssociatedData::chunk(chat, id, offset), chunk) {
+            Err(SealError::Plain) if self.allow_plain => Ok(chunk.clone()),
             opened => opened.map(Bytes::from),
         }
     }
@@ -167,8 +169,8 @@ impl Layer {
     ) -> Result<StoredStream> {
         stream.bytes = without_marks(stream.bytes, stream.chunks);
         if let Some(error) = &stream.error {
-            let opened =
-                self.sealer.open_text(&AssociatedData::stream_error(chat, &stream.id), error);
+            let sealer = self.sealer(&chat.user)?;
+            let opened = sealer.open_text(&AssociatedData::stream_error(chat, &stream.id), error);
             stream.error =
                 Some(opened.map_err(|error| error.of(operation, "stream", stream.id.as_str()))?);
         }

@@ -7,4 +7,5 @@ mod fixture;
 mod readable;
 mod rotation;
 mod rounds;
+mod user_keys;
 mod values;
