@@ -9,6 +9,7 @@
 //! | [`search`] | words, folding, phrases, ranking, snippets |
 //! | [`pack`] | many messages in one run of bytes, each with its checksum |
 //! | [`checksum`] | checksums of other stored values, bound to their owner |
+//! | [`salvage`] | the sound pieces of a damaged store, and what is lost |
 //! | [`watch`] | the watches of streams, and how they are woken |
 
 mod bounded_map;
@@ -19,6 +20,7 @@ pub mod checksum;
 mod commit;
 mod memory_words;
 pub mod pack;
+pub mod salvage;
 pub mod search;
 mod state;
 pub mod watch;

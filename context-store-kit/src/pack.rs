@@ -20,6 +20,8 @@
 //! version of a store's schema determines the layout of a run, never the bytes themselves, so that
 //! damage cannot select the layout without checksums.
 
+mod salvage;
+
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
@@ -27,6 +29,8 @@ use crc32fast::Hasher;
 
 use context_core::message::{LazyRun, NodeKind};
 use context_core::{Chain, Encoded, Message, MessageId, Node, Role, Timestamp};
+
+pub use self::salvage::{PackedPiece, salvage};
 
 /// Length of the checksum before a record, in bytes.
 const SUM: usize = 4;

@@ -178,6 +178,7 @@ mod leases;
 mod maintenance;
 mod memories;
 mod rounds;
+mod salvage;
 mod schema;
 mod search;
 mod sql;
@@ -187,4 +188,5 @@ mod values;
 mod watches;
 
 pub use config::SqliteConfig;
+pub use salvage::salvage;
 pub use store::SqliteStore;

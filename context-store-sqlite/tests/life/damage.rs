@@ -274,7 +274,7 @@ pub(crate) async fn judge(path: &Path, before: &[(String, Result<String, Error>)
     }
 }
 
-fn number(variable: &str, default: u64) -> u64 {
+pub(crate) fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 

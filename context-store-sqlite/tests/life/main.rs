@@ -18,6 +18,7 @@ mod rounds;
 mod rounds_one;
 mod rounds_random;
 mod rows;
+mod salvage;
 mod scale;
 mod store_fixture;
 mod streams;
