@@ -320,6 +320,7 @@ pub mod provenance;
 mod recovery;
 mod registry;
 pub mod removal;
+pub mod repair;
 mod report;
 #[cfg(feature = "rescale")]
 mod rescale;

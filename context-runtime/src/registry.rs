@@ -11,7 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{Error, ErrorKind, Result, Store};
+use context_core::{CancelSignal, Error, ErrorKind, Result, Store};
+use context_store_kit::salvage::SalvageSink;
 
 /// Opens stores of one URL scheme.
 #[async_trait]
@@ -22,6 +23,20 @@ pub trait StoreFactory: Send + Sync + 'static {
     /// With [`OpenMode::Read`] nothing is created, upgraded or written, neither now nor through the
     /// store. A factory that cannot guarantee that returns [`ErrorKind::Unsupported`].
     async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>>;
+
+    /// Hands everything that is sound in the damaged store at `url` to the sink, and every loss,
+    /// and returns `true`. Nothing is written to that store. Returns `false` without a call of the
+    /// sink if there is no better way than [to open it](Self::open) and to read it through its
+    /// traits.
+    async fn salvage(
+        &self,
+        url: &str,
+        sink: &mut dyn SalvageSink,
+        cancel: &CancelSignal,
+    ) -> Result<bool> {
+        let _ = (url, sink, cancel);
+        Ok(false)
+    }
 }
 
 /// The purpose of opening a store.
@@ -161,6 +176,21 @@ impl StoreRegistry {
     /// Opens the store at `url` read-only: see [`OpenMode::Read`].
     pub async fn open_read_only(&self, url: &str) -> Result<Arc<dyn Store>> {
         self.open_with(url, OpenMode::Read).await
+    }
+
+    /// Hands what is sound of the damaged store at `url` to a sink: see [`StoreFactory::salvage`].
+    /// Blobs that are kept elsewhere (`blobs=URL`) are not read.
+    pub async fn salvage(
+        &self,
+        url: &str,
+        sink: &mut dyn SalvageSink,
+        cancel: &CancelSignal,
+    ) -> Result<bool> {
+        let (url, _) = blobs::split(url)?;
+        match url.split_once(':').and_then(|(scheme, _)| self.0.get(scheme)) {
+            Some(factory) => factory.salvage(&url, sink, cancel).await,
+            None => Ok(false),
+        }
     }
 
     /// Opens the store at `url` for a purpose.

@@ -108,6 +108,7 @@ mod removal_plan;
     feature = "truncate-head"
 ))]
 mod reopened_chats;
+mod repair;
 #[cfg(all(
     feature = "openai",
     feature = "anthropic",

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{Result, Store};
+use context_core::{CancelSignal, Result, Store};
+use context_store_kit::salvage::SalvageSink;
 
 use crate::registry::{OpenMode, StoreFactory};
 
@@ -16,5 +17,16 @@ impl StoreFactory for Sqlite {
         config.read_only |= mode == OpenMode::Read;
         config.create &= mode == OpenMode::Create;
         Ok(Arc::new(context_store_sqlite::SqliteStore::open(config).await?))
+    }
+
+    async fn salvage(
+        &self,
+        url: &str,
+        sink: &mut dyn SalvageSink,
+        cancel: &CancelSignal,
+    ) -> Result<bool> {
+        let config = context_store_sqlite::SqliteConfig::from_url(url)?;
+        context_store_sqlite::salvage(&config.path, sink, cancel).await?;
+        Ok(true)
     }
 }
