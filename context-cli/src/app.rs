@@ -186,6 +186,11 @@ impl App {
         }
     }
 
+    /// Returns the URL of a store that is named by a URL or a file.
+    pub(crate) fn url_of(&self, name: &str) -> String {
+        store_url(name, &self.stores()).into_owned()
+    }
+
     /// Opens the store for reading: nothing is created, upgraded or written.
     pub(crate) async fn store_to_read(&self) -> Result<Arc<dyn Store>, Failure> {
         self.store_in(OpenMode::Read).await
@@ -223,7 +228,10 @@ impl App {
     /// Opens the store in this mode.
     pub(crate) async fn store_in(&self, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
         match &self.source {
-            StoreSource::Named(_) => self.open(&self.settings.store.0, mode).await,
+            StoreSource::Named(_) => {
+                let store = self.open(&self.settings.store.0, mode).await?;
+                self.settings.keys.encrypt(store)
+            }
             #[cfg(test)]
             StoreSource::Open(store) => Ok(Arc::clone(store)),
         }

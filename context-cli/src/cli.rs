@@ -8,24 +8,29 @@ use std::fmt::Write as _;
 use clap::builder::Styles;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 
 use crate::app::{App, Outcome};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, config, copy, delete,
     diff, doctor, erase, export, fork, graph, import, log, man, mcp, memory, pin, prepare, prompt,
-    redact, render, restore, retain, rewind, schema, search, serve, show, spill, streams, tokens,
-    trajectory, ui, upgrade, vacuum, verify, watch,
+    redact, render, repair, restore, retain, rewind, schema, search, serve, show, spill, streams,
+    tokens, trajectory, ui, upgrade, vacuum, verify, watch,
 };
 use crate::error::Failure;
 use crate::output::ColorWhen;
 use crate::settings::{Given, Origin};
+use crate::store_keys::KeySettings;
 use crate::{help, near_names};
 
 /// The variable that names the store.
 const STORE: &str = "CONTEXT_STORE";
 /// The variable that names the user.
 const USER: &str = "CONTEXT_USER";
+/// The variables that say where the keys of the store are from.
+const KEY_FILE: &str = "CONTEXT_KEY_FILE";
+const KEY_COMMAND: &str = "CONTEXT_KEY_COMMAND";
+const USER_KEYS: &str = "CONTEXT_USER_KEYS";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,7 +73,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 10] = [
     ("To a model", &["prepare", "tokens", "compact", "pin"]),
     ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
     ("Remove", &["redact", "delete", "retain", "erase"]),
-    ("Look after the store", &["doctor", "verify", "vacuum", "backup", "upgrade"]),
+    ("Look after the store", &["doctor", "verify", "repair", "vacuum", "backup", "upgrade"]),
     ("For other programs", &["serve", "mcp"]),
     ("Other", &["config", "schema", "completions", "man", "help"]),
 ];
@@ -101,6 +106,16 @@ pub(crate) struct Global {
     /// The user whose chats are used [default: local]
     #[arg(long, global = true, value_name = "NAME", env = USER, hide_env_values = true)]
     user: Vec<String>,
+    /// The file with the keys of an encrypted store: lines of a name and 64 hexadecimal digits or
+    /// Base64, the key that encrypts first
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    key_file: Option<String>,
+    /// The command that prints them instead
+    #[arg(long, global = true, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
+    key_command: Option<String>,
+    /// A file with a key for each user, which those keys encrypt
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    user_keys: Option<String>,
     /// Write JSON, one record per line; only these fields if some are named: --json=chat,title
     #[arg(long, global = true, value_name = "FIELDS", value_delimiter = ',')]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -130,9 +145,22 @@ impl Global {
             false => Origin::Option,
         };
         let users = Some(self.user).filter(|users| !users.is_empty());
+        let option = |value: Option<String>| value.map(|value| (value, Origin::Option));
+        let variable = |name| Some((std::env::var(name).ok()?, Origin::Environment));
+        let keys = KeySettings {
+            file: option(self.key_file),
+            command: option(self.key_command),
+            users: option(self.user_keys),
+        };
+        let of_environment = KeySettings {
+            file: variable(KEY_FILE),
+            command: variable(KEY_COMMAND),
+            users: variable(USER_KEYS),
+        };
         Given {
             store: self.store.map(|store| (store, origin(self.store_of_environment))),
             users: users.map(|users| (users, origin(self.user_of_environment))),
+            keys: keys.or(of_environment),
             color: self.color,
             no_pager: self.no_pager,
             json: self
@@ -216,6 +244,7 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     /// Check every invariant of the store
     Verify(verify::Args),
+    Repair(repair::Args),
     /// Release unused space and clear deleted data from it
     Vacuum(vacuum::Args),
     /// Write the whole store to a new file
@@ -384,6 +413,7 @@ impl Command {
             Self::Erase(args) => erase::run(args, app).await,
             Self::Doctor(args) => doctor::run(args, app).await,
             Self::Verify(args) => verify::run(args, app).await,
+            Self::Repair(args) => repair::run(args, app).await,
             Self::Vacuum(args) => vacuum::run(args, app).await,
             Self::Backup(args) => backup::run(args, app).await,
             Self::Upgrade(args) => upgrade::run(args, app).await,

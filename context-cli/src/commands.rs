@@ -35,6 +35,7 @@ pub(crate) mod prompt;
 pub(crate) mod redact;
 mod removal_report;
 pub(crate) mod render;
+pub(crate) mod repair;
 pub(crate) mod restore;
 pub(crate) mod retain;
 pub(crate) mod rewind;

@@ -20,9 +20,12 @@ use crate::output::ColorWhen;
 /// The variable that names another file. Empty for none.
 pub(crate) const VARIABLE: &str = "CONTEXT_CONFIG";
 /// The keys of the file, apart from prices, with what they are for.
-pub(crate) const KEYS: [(&str, &str); 5] = [
+pub(crate) const KEYS: [(&str, &str); 8] = [
     ("store", "the store: a file, or a URL such as postgres://…"),
     ("user", "the user whose chats are used"),
+    ("key_file", "the file with the keys of an encrypted store"),
+    ("key_command", "the command that prints the keys of an encrypted store"),
+    ("user_keys", "the file with a key for each user of an encrypted store"),
     ("model", "the model for tokens, prepare and compact"),
     ("color", "when colours are used: auto, always or never"),
     ("pager", "the program that shows long text; empty for none"),
@@ -36,6 +39,9 @@ pub(crate) const PRICES: &str = "prices";
 pub(crate) struct Config {
     pub(crate) store: Option<String>,
     pub(crate) user: Option<String>,
+    pub(crate) key_file: Option<String>,
+    pub(crate) key_command: Option<String>,
+    pub(crate) user_keys: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) color: Option<ColorWhen>,
     pub(crate) pager: Option<String>,

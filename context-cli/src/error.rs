@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::config::ConfigError;
+use context_runtime::layers::KeyError;
 use context_runtime::model::WireError;
 use context_runtime::transcript::{SourceError, TranscriptError, syntax_problem};
 use context_runtime::transfer::TreeDifference;
@@ -26,6 +27,9 @@ pub(crate) enum Failure {
     /// The store does not exist.
     #[error("there is no store at {url}")]
     NoStore { url: String },
+    /// The keys of the store cannot be read, or open nothing.
+    #[error("the keys of the store cannot be read from {from}: {source}")]
+    Keys { from: String, source: KeyError },
     /// The folder of a store does not exist.
     #[error("there is no folder {folder} for the store {file}")]
     NoFolder { folder: String, file: String },
@@ -265,6 +269,7 @@ impl Failure {
             }
             Self::NoStore { url } => vec![("store", url.clone())],
             Self::NoFolder { folder, .. } => vec![("folder", folder.clone())],
+            Self::Keys { from, .. } => vec![("keys", from.clone())],
             Self::NoMatch { pattern, .. } => vec![("pattern", pattern.clone())],
             Self::Read { file, .. } | Self::WriteFile { file, .. } | Self::Missing { file, .. } => {
                 vec![("file", file.clone())]
@@ -366,6 +371,9 @@ impl Failure {
             Self::NoStore { .. } => Some(NAME_ANOTHER),
             Self::NoFolder { .. } => Some(
                 "make it with `mkdir -p FOLDER`, or name another store with --store or CONTEXT_STORE",
+            ),
+            Self::Keys { .. } => Some(
+                "a key is 32 bytes, as 64 hexadecimal digits or Base64, behind its name; only its owner may read the file",
             ),
             Self::NoMatch { .. } => {
                 Some("`*` and `?` stay within a folder, `**` goes into subfolders")

@@ -28,6 +28,7 @@ mod run;
 mod scene;
 mod sessions;
 mod settings;
+mod store_keys;
 mod table;
 mod text;
 

@@ -17,7 +17,7 @@ const REMOVING_WORDS: [&str; 12] = [
     "trash", "wipe",
 ];
 /// Words of other programs, and what is the same here.
-const USUAL_WORDS: [(&str, &[&str]); 24] = [
+const USUAL_WORDS: [(&str, &[&str]); 25] = [
     ("chats", &["list", "ls", "dir", "sessions", "conversations", "threads", "chat"]),
     ("ui", &["web", "browse", "open", "gui", "inspect", "inspector", "dashboard", "view"]),
     ("log", &["history", "messages", "tail"]),
@@ -37,6 +37,7 @@ const USUAL_WORDS: [(&str, &[&str]); 24] = [
     ("trajectory list", &["runs", "traces", "rounds", "trace"]),
     ("memory list", &["memories", "remember"]),
     ("verify", &["check", "fsck", "validate"]),
+    ("repair", &["recover", "salvage", "rescue", "fix"]),
     ("doctor", &["status", "info", "stats", "diagnose"]),
     ("upgrade", &["migrate", "update"]),
     ("serve", &["server", "http", "api", "start", "run"]),

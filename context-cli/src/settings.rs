@@ -5,6 +5,7 @@ use context_runtime::tokens::ModelTable;
 
 use crate::config::Config;
 use crate::output::{ColorWhen, OutputSettings};
+use crate::store_keys::KeySettings;
 
 /// The store that is used if none is named.
 const DEFAULT_STORE: &str = "sqlite:context.db";
@@ -41,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) store: (String, Origin),
     /// The users. All but the first are for commands that take several.
     pub(crate) users: (Vec<String>, Origin),
+    /// Where the keys of the store are from, if it is encrypted.
+    pub(crate) keys: KeySettings,
     /// The model, if one was configured.
     pub(crate) model: Option<String>,
     pub(crate) color: (ColorWhen, Origin),
@@ -57,6 +60,7 @@ pub(crate) struct Settings {
 pub(crate) struct Given {
     pub(crate) store: Option<(String, Origin)>,
     pub(crate) users: Option<(Vec<String>, Origin)>,
+    pub(crate) keys: KeySettings,
     pub(crate) color: Option<ColorWhen>,
     pub(crate) no_pager: bool,
     /// The fields of records, if records are asked for. All if empty.
@@ -70,10 +74,17 @@ impl Settings {
         let models = config.model_table();
         let store = given.store.or(config.store.map(|store| (store, Origin::File)));
         let users = given.users.or(config.user.map(|user| (vec![user], Origin::File)));
+        let of_file = |value: Option<String>| value.map(|value| (value, Origin::File));
+        let keys = given.keys.or(KeySettings {
+            file: of_file(config.key_file),
+            command: of_file(config.key_command),
+            users: of_file(config.user_keys),
+        });
         let color = given.color.map(|color| (color, Origin::Option));
         Self {
             store: store.unwrap_or_else(|| (DEFAULT_STORE.to_owned(), Origin::Default)),
             users: users.unwrap_or_else(|| (vec![DEFAULT_USER.to_owned()], Origin::Default)),
+            keys,
             model: config.model,
             color: color
                 .or(config.color.map(|color| (color, Origin::File)))
@@ -110,9 +121,17 @@ impl Settings {
             None => ("", Origin::Default),
         };
         let users = self.users.0.join(", ");
+        let KeySettings { file, command, users: user_keys } = &self.keys;
+        let [file, command, user_keys] = [file, command, user_keys].map(|value| match value {
+            Some((value, from)) => (value.as_str(), *from),
+            None => ("", Origin::Default),
+        });
         [
             ("store", self.store.0.as_str(), self.store.1),
             ("user", users.as_str(), self.users.1),
+            ("key_file", file.0, file.1),
+            ("key_command", command.0, command.1),
+            ("user_keys", user_keys.0, user_keys.1),
             ("model", model.0, model.1),
             ("color", color, self.color.1),
             ("pager", self.pager.0.as_str(), self.pager.1),

@@ -31,6 +31,9 @@ the file. Prices are per million tokens, in the currency of the table of models.
 Settings:
   store           the store: a file, or a URL such as postgres://…
   user            the user whose chats are used
+  key_file        the file with the keys of an encrypted store
+  key_command     the command that prints the keys of an encrypted store
+  user_keys       the file with a key for each user of an encrypted store
   model           the model for tokens, prepare and compact
   color           when colours are used: auto, always or never
   pager           the program that shows long text; empty for none

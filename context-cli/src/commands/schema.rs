@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{
     MovedRecord, backup, branches, chats, checkpoint, cherry_pick, compact, completions, config,
     copy, delete, diff, doctor, erase, export, export_markdown, graph, import, log, man, memory,
-    pin, prepare, prompt, redact, render, retain, search, serve, show, spill, streams, tokens,
-    trajectory, ui, upgrade, vacuum, verify, watch,
+    pin, prepare, prompt, redact, render, repair, retain, search, serve, show, spill, streams,
+    tokens, trajectory, ui, upgrade, vacuum, verify, watch,
 };
 use crate::app::{App, Outcome};
 use crate::error::Failure;
@@ -132,6 +132,7 @@ const RECORDS: &[(&str, &[Writer])] = &[
     ("retain", &[of::<retain::RetainRecord<'_>>]),
     ("erase", &[of::<erase::EraseRecord<'_>>]),
     ("verify", &[of::<verify::VerifyRecord<'_>>]),
+    ("repair", &[of::<repair::RepairRecord<'_>>]),
     ("vacuum", &[of::<vacuum::VacuumRecord>]),
     ("backup", &[of::<backup::BackupRecord>]),
     ("upgrade", &[of::<upgrade::UpgradeRecord<'_>>]),

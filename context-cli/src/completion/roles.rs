@@ -19,7 +19,9 @@ fn candidates_of(command: &str, arg: &str) -> Option<Candidates> {
     Some(match (command, arg) {
         // The names of new things.
         ("import" | "serve", "chat") | ("fork", "name") => return None,
-        (_, "store") | ("copy", "to" | "other") => candidates::stores,
+        (_, "store") | ("copy", "to" | "other") | ("repair", "damaged" | "new") => {
+            candidates::stores
+        }
         ("copy", "from") => candidates::chats_and_stores,
         ("ui", "what") | (_, "source") => candidates::chats_and_files,
         (_, "chat" | "chats") => candidates::chats,

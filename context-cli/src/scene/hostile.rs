@@ -65,7 +65,7 @@ fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<Str
         let possible = arg.get_possible_values();
         match arg.get_id().as_str() {
             _ if !possible.is_empty() => possible[0].get_name().to_owned(),
-            "output" | "file" | "files" | "folder" => {
+            "output" | "file" | "files" | "folder" | "damaged" | "new" => {
                 folder.join(format!("none-{name}")).display().to_string()
             }
             _ => name.to_owned(),

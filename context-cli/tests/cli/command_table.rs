@@ -96,6 +96,8 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     // It reports a store that cannot be used instead of failing; `doctor.rs` tries such stores.
     ("doctor", None, "doctor"),
     ("verify", Looks, "verify"),
+    // The store is only read. The new one is created beside it.
+    ("repair", Looks, "repair sqlite:context.db sqlite:saved.db"),
     ("vacuum", Looks, "vacuum --dry-run"),
     ("vacuum", Writes, "vacuum"),
     ("backup", Looks, "backup elsewhere/new.db"),

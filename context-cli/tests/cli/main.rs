@@ -23,6 +23,8 @@ mod install;
 mod interrupt;
 mod json;
 mod keeping;
+#[cfg(unix)]
+mod keys;
 mod lines;
 mod lossless;
 mod mcp;
@@ -36,6 +38,7 @@ mod others_data;
 mod others_servers;
 mod others_sessions;
 mod patterns;
+mod repairing;
 mod runs;
 mod scale;
 mod serve;

@@ -99,6 +99,7 @@ const DAY: &[&str] = &[
     "c vacuum --dry-run",
     "c backup monday.db",
     "c backup monday.db",
+    "c repair monday.db saved.db",
     "c upgrade",
     "c config set color never",
     "c config get color",

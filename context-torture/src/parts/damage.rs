@@ -1,5 +1,6 @@
 //! Damages copies of a sound store, and of its export. Every read command must print the same
-//! output as before, or fail with an error.
+//! output as before, or fail with an error. `verify` must say where the damage is. `repair` must
+//! save what is sound into a store that is sound, and leave the damaged one as it is.
 
 use std::fs;
 use std::ops::Range;
@@ -112,9 +113,55 @@ fn check(
     if let (Some(args), true) = (differs, verified.succeeded) {
         return Err(format!("`verify` calls it sound, and `{args}` fails"));
     }
+    let said = String::from_utf8_lossy(&verified.out);
+    if !verified.succeeded && !said.contains("broken  ") && verified.err.is_empty() {
+        return Err("`verify` fails and says nowhere what is broken".to_owned());
+    }
+    repair(path, sound, folder)?;
     if number.is_multiple_of(PROCESSES) {
         run_as_child(&store_args(path, &EXPORT.split(' ').collect::<Vec<_>>()), folder, LIMIT)
             .sound()?;
+    }
+    Ok(())
+}
+
+/// Saves what is sound of a damaged store. The new store must be sound, and if nothing is lost, it
+/// must have the same chats.
+fn repair(
+    path: &Path,
+    sound: &[(Vec<String>, CommandOutput)],
+    folder: &Path,
+) -> Result<(), String> {
+    let read = || fs::read(path).map_err(|error| error.to_string());
+    let before = read()?;
+    let new = folder.join("repaired.db");
+    clear(&new).map_err(|error| error.to_string())?;
+    let (damaged, saved) = (path.display().to_string(), new.display().to_string());
+    let repaired = run_in_process(store_args(path, &["repair", &damaged, &saved]));
+    repaired.sound().map_err(|why| format!("repair: {why}"))?;
+    if read()? != before {
+        return Err("`repair` changed the damaged store".to_owned());
+    }
+    // An empty file holds nothing to save.
+    if before.is_empty() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&repaired.out);
+    if !said.contains("saved: ") || repaired.succeeded == said.contains("lost  ") {
+        return Err(format!("`repair` says {said} {}", repaired.err()));
+    }
+    let verified = run_in_process(store_args(&new, &["verify"]));
+    if !verified.succeeded {
+        let found = String::from_utf8_lossy(&verified.out);
+        return Err(format!("the repaired store is unsound: {found} {}", verified.err()));
+    }
+    let whole = sound.iter().find(|(args, _)| args.join(" ") == EXPORT);
+    if let (true, Some((args, before))) = (repaired.succeeded, whole) {
+        let after = run_read_command(&new, args);
+        if after.out != before.out {
+            let difference = first_difference(&before.out, &after.out);
+            return Err(format!("`repair` says that nothing is lost: {difference}"));
+        }
     }
     Ok(())
 }

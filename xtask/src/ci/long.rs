@@ -43,6 +43,14 @@ const HISTORIES: [(&str, &str, &str); 4] = [
     ("context-conformance", "linear", ""),
 ];
 const LONG_HISTORIES: [(&str, &str); 1] = [("CONTEXT_CONFORMANCE_HISTORIES", "1000")];
+/// Stores that are damaged at many places and saved: the package, the test program, the module, and
+/// the variable with the number of places.
+const DAMAGED: [(&str, &str, &str, &str); 2] = [
+    ("context-store-sqlite", "life", "salvage", "CONTEXT_SALVAGED_FILES"),
+    ("context-runtime", "it", "repair", "CONTEXT_DAMAGED_VALUES"),
+];
+/// The number of places for each of these stores.
+const PLACES: &str = "1000";
 
 /// The suites of clients in other languages, which need npm, Python and a network.
 const CLIENTS: [(&str, Suite); 2] = [("mcp", Suite::Mcp), ("http", Suite::Http)];
@@ -65,6 +73,9 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
     }
     for (package, test, module, cases) in WIRE {
         steps.push(wire_step(run, [package, test, module], cases));
+    }
+    for (package, test, module, variable) in DAMAGED {
+        steps.push(damaged_step(run, [package, test, module], variable));
     }
     if workspace.has_target(FACADE, "test", FAULTS) {
         steps.push(faults_step(run));
@@ -131,6 +142,20 @@ fn histories_step<'a>(
         prepared(cargo, run).envs(&LONG_HISTORIES).run()
     };
     Step { name: format!("test {package} {test} {part}, 1000 histories"), run: Box::new(step) }
+}
+
+/// Returns a step that damages stores at many places, saves them, and shows how much was saved.
+fn damaged_step<'a>(
+    run: Run<'a>,
+    [package, test, module]: [&'a str; 3],
+    variable: &'static str,
+) -> Step<'a> {
+    let args = ["--release", "--locked", "--all-features", "-p", package, "--test", test, module];
+    let step = move || {
+        let cargo = Cargo::new(run.workspace.root(), "test").args(args).args(["--", "--nocapture"]);
+        prepared(cargo, run).envs(&[(variable, PLACES)]).run()
+    };
+    Step { name: format!("test {package} {module}, {PLACES} places"), run: Box::new(step) }
 }
 
 /// Returns a step that injects every fault into every store, many times, and shows the table.

@@ -30,7 +30,10 @@ pub(super) async fn checks(app: &App, url: Option<&str>, is_remote: bool) -> Vec
     let started = Instant::now();
     let opened = within(async {
         match url {
-            Some(url) => Ok(app.stores().open_with(url, OpenMode::Read).await?),
+            Some(url) => {
+                let store = app.stores().open_with(url, OpenMode::Read).await?;
+                app.settings.keys.encrypt(store)
+            }
             None => app.store_to_read().await,
         }
     });
