@@ -104,7 +104,6 @@ impl Collector<'_> {
             self.lose("the file", why);
         }
         let roots = self.roots()?;
-        self.check_version(&roots)?;
         for at in 0..self.tables.len() {
             let Some(root) = roots.get(&self.tables[at].name).copied() else {
                 let table = format!("table {}", self.tables[at].name);
@@ -166,21 +165,12 @@ impl Collector<'_> {
                 if let [_, Value::Text(name), _, Value::Int(root), ..] = &row.values[..]
                     && let Ok(root @ 1..) = u32::try_from(*root)
                 {
+                    check_version(name, row.values.get(4))?;
                     roots.insert(name.clone().into_owned(), root);
                 }
             }
         }
         Ok(roots)
-    }
-
-    /// Refuses a file whose rows have no checksums, because damage could not be told.
-    fn check_version(&self, roots: &HashMap<String, u32>) -> Result<()> {
-        let is_older = roots.contains_key("chat") && !roots.contains_key("chat_tally");
-        if !is_older || self.has_holes {
-            return Ok(());
-        }
-        let message = "the file is of a version without checksums, in which damage cannot be told";
-        Err(Error::new(ErrorKind::Unsupported, OPERATION, message).into())
     }
 
     /// Saves the rows of a table.
@@ -328,6 +318,19 @@ impl Collector<'_> {
             rounds.insert(row.try_get(0)?, agent.round(row.try_get(4)?));
         }
         Ok(rounds)
+    }
+}
+
+/// Refuses a file whose rows have no checksums, because damage could not be told. The statement of
+/// the first table says so, whatever else of the schema is lost.
+fn check_version(name: &str, statement: Option<&Value<'static>>) -> Result<()> {
+    match statement {
+        Some(Value::Text(text)) if name == "chat" && !text.contains("name_sum") => {
+            let message =
+                "the file is of a version without checksums, in which damage cannot be told";
+            Err(Error::new(ErrorKind::Unsupported, OPERATION, message).into())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -17,6 +17,11 @@ use context_store_sqlite::{SqliteConfig, SqliteStore, salvage};
 use crate::damage::{a_file, damage, number};
 use crate::store_fixture::{StoreFixture, many};
 
+/// Seeds of files that were once saved wrongly: a page of the schema was lost with the tables of
+/// rounds, whose rows were then not found; a page of the schema held another page, and the file was
+/// taken for one of an older version.
+const REGRESSIONS: [u64; 2] = [79, 2077];
+
 /// What was saved of a file: each piece by its kind and its name.
 #[derive(Default)]
 struct Saved {
@@ -188,7 +193,7 @@ async fn damage_loses_only_what_it_hit_and_all_of_that_is_named() {
     let before = saved(&folder.path().join("sound.db")).await;
     let (first, count) = (number("CONTEXT_DAMAGE_SEED", 1), number("CONTEXT_SALVAGED_FILES", 25));
     let (mut whole, mut lossy, mut pieces, mut wrong) = (0, 0, 0, Vec::new());
-    for seed in first..first + count {
+    for seed in REGRESSIONS.into_iter().chain(first..first + count) {
         let path = folder.path().join("damaged.db");
         let mut file = sound.clone();
         let how = damage(&mut file, seed);
@@ -222,9 +227,21 @@ async fn damage_loses_only_what_it_hit_and_all_of_that_is_named() {
     println!(
         "{count} damaged files: nothing is lost of {whole}, something of {lossy}; {pieces} of {} \
          pieces are as before",
-        before.pieces.len() as u64 * count
+        before.pieces.len() as u64 * (count + REGRESSIONS.len() as u64)
     );
     assert!(wrong.is_empty(), "{} problems:\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+#[tokio::test]
+async fn a_file_of_a_version_without_checksums_is_refused() {
+    for (version, is_refused) in [("v7", true), ("v8", false), ("v10", false)] {
+        let file = format!("{}/tests/old/{version}.db", env!("CARGO_MANIFEST_DIR"));
+        let mut saved = Saved::default();
+        let read = salvage(Path::new(&file), &mut saved, &CancelSignal::never()).await;
+        let kind = read.err().map(|error| error.kind());
+        assert_eq!(kind, is_refused.then_some(ErrorKind::Unsupported), "{version}");
+        assert_eq!(saved.pieces.is_empty(), is_refused, "{version}");
+    }
 }
 
 /// The log beside a file belongs to it: what was committed there and is not yet in the file.
