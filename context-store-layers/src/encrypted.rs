@@ -9,8 +9,7 @@
 //!
 //! These are readable for anyone with access to the backend: ids of users, chats, messages,
 //! fragments and streams; names of branches, checkpoints, commit keys and owners of leases, also in
-//! the log of references; roles,
-//! times, token counts, sizes; keys of metadata; and numbers that are
+//! the log of references; roles, times, token counts, sizes; keys of metadata; and numbers that are
 //! [added](context_core::store::ChatPatch::add) to metadata, with the names of their fields,
 //! because the backend adds them. Of trajectories: labels, kinds, ids and authors of nodes; names
 //! of edges; names of fields; booleans; links to messages;
@@ -30,7 +29,7 @@
 //! rows, reorders messages, or changes readable data. Encryption is deterministic: an observer can
 //! see that the same row holds the same text again, and that two chats of one user have the same
 //! blob. Nothing else can be compared between rows. This is the price of commits that are safe to
-//! repeat, and of needing no random source.
+//! repeat, and of needing no random source but for [keys of users](UserKeyFile).
 //!
 //! # Differences above this layer
 //!

@@ -97,7 +97,7 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("doctor", None, "doctor"),
     ("verify", Looks, "verify"),
     // The store is only read. The new one is created beside it.
-    ("repair", Looks, "repair sqlite:context.db sqlite:saved.db"),
+    ("repair", None, "repair sqlite:context.db sqlite:elsewhere/saved.db"),
     ("vacuum", Looks, "vacuum --dry-run"),
     ("vacuum", Writes, "vacuum"),
     ("backup", Looks, "backup elsewhere/new.db"),

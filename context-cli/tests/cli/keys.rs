@@ -58,7 +58,6 @@ fn no_error_and_no_check_shows_a_key() {
         ("--user-keys users chats", 2, "--key-file"),
         ("--key-file open doctor", 1, "mode is 644"),
         ("--key-file key doctor", 0, ""),
-        ("--key-file key config", 0, "key_file"),
         ("--key-file key verify", 0, "sound"),
         ("--key-file other verify", 1, "broken"),
     ] {
@@ -68,6 +67,27 @@ fn no_error_and_no_check_shows_a_key() {
         assert!(shown.contains(says), "{line}: {shown}");
         assert!(![KEY, OTHER].iter().any(|key| shown.contains(&key[1..40])), "{line}: {shown}");
     }
+}
+
+/// A file of keys is a setting like others, which the command line overrides.
+#[test]
+fn a_file_of_keys_can_be_a_setting() {
+    let bench = bench();
+    private(&bench.file("other", format!("k1 {OTHER}\n")), 0o600);
+    let file = bench.file("config.toml", "key_file = \"key\"\n");
+    let run = |line: &str| {
+        let args: Vec<_> = line.split(' ').collect();
+        let output = context(bench.path(), &args).env("CONTEXT_CONFIG", &file).output();
+        let output = output.expect("the executable runs");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    assert_eq!(run("import trip.json --chat trip").0, Some(0));
+    assert!(run("log trip").1.contains("quetzalcoatlus"));
+    assert!(bench.ok("--key-file key log trip").contains("quetzalcoatlus"));
+    assert_eq!(run("--key-file other log trip").0, Some(1));
+    let (status, list) = run("config list");
+    let line = list.lines().find(|line| line.starts_with("key_file ")).unwrap_or_default();
+    assert!(status == Some(0) && line.contains("key ") && line.contains("file"), "{list}");
 }
 
 /// The backup was made before the erasure, and holds rows that nobody can read any more.

@@ -20,7 +20,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
 }
 
 /// A SQLite 3 file of another program, with a table that has the name of one of ours.
-fn foreign_database() -> Vec<u8> {
+pub(crate) fn foreign_database() -> Vec<u8> {
     // Page 1 of 512 bytes: the header, and a schema leaf with one table whose root is page 2.
     let sql = b"CREATE TABLE chat(id)";
     let mut record: Vec<u8> = vec![6, 23, 21, 21, 1, 13 + 2 * sql.len() as u8];

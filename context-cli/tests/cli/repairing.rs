@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::harness::Bench;
+use crate::others_data::foreign_database;
 
 /// Changes a byte of a text in the store, without any other change of its file.
 fn damage(bench: &Bench, text: &[u8]) {
@@ -54,4 +55,23 @@ fn a_store_that_is_not_there_leaves_no_new_one() {
     let repaired = bench.run("repair nowhere.db new.db");
     assert!(repaired.status == 1 && repaired.err.contains("nowhere.db"), "{}", repaired.err);
     assert!(!bench.path().join("new.db").exists());
+}
+
+#[test]
+fn nothing_is_saved_of_a_file_of_another_program_and_it_stays_as_it_is() {
+    for (name, bytes) in [
+        ("a database", foreign_database()),
+        ("an empty file", Vec::new()),
+        ("a text", b"my notes\n".to_vec()),
+        ("other bytes", vec![7; 4096]),
+    ] {
+        let bench = Bench::new();
+        bench.file("notes.db", &bytes);
+        let repaired = bench.run("repair notes.db new.db");
+        let is_told =
+            ["of another program", "an empty file"].iter().any(|it| repaired.err.contains(it))
+                || repaired.out.contains("saved: 0 chats, 0 messages");
+        assert!(is_told, "{name}: {repaired:?}");
+        assert!(fs::read(bench.path().join("notes.db")).expect("still there") == bytes, "{name}");
+    }
 }

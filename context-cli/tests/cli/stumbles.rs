@@ -269,7 +269,9 @@ fn a_wrong_configuration_is_named_with_its_line() {
     let (status, _, error) = run("config get colour");
     assert!(status == Some(1) && error.contains("did you mean color?"), "{error}");
     let (_, _, error) = run("config set theme dark");
-    assert!(error.contains("there are store, user, model, color, pager, prices"), "{error}");
+    let known =
+        "there are store, user, key_file, key_command, user_keys, model, color, pager, prices";
+    assert!(error.contains(known), "{error}");
     let (_, tokens, error) = run("tokens notes");
     assert!(tokens.contains("of-a-friend") && tokens.contains("USD"), "{tokens}{error}");
     let text = fs::read_to_string(&file).expect("there");

@@ -72,15 +72,12 @@ impl Servers {
         let name = format!("{test}_{}", std::process::id());
         let [postgres, redis] =
             ["CONTEXT_TEST_POSTGRES_URL", "CONTEXT_TEST_REDIS_URL"].map(server_url);
-        let urls = [
-            ("postgres", format!("{postgres}?schema={name}&connections=2")),
-            ("redis", format!("{redis}?prefix={name}:")),
-        ];
-        let mut stores = Vec::new();
-        for (server, url) in urls {
-            stores.push((server, context_runtime::open(&url).await.unwrap()));
+        let mut servers = Self { name, postgres, redis, stores: Vec::new() };
+        for server in ["postgres", "redis"] {
+            let store = servers.again(server).await.unwrap();
+            servers.stores.push((server, store));
         }
-        Self { name, postgres, redis, stores }
+        servers
     }
 
     /// Opens the store on a server once more.
@@ -89,19 +86,18 @@ impl Servers {
     }
 
     fn url(&self, server: &str) -> String {
-        let (name, [postgres, redis]) = (&self.name, [&self.postgres, &self.redis]);
+        let Self { name, postgres, redis, .. } = self;
         match server {
-            "postgres" => format!("{}?schema={name}&connections=2", postgres.as_ref().unwrap()),
-            _ => format!("{}?prefix={name}:", redis.as_ref().unwrap()),
+            "postgres" => format!("{postgres}?schema={name}&connections=2"),
+            _ => format!("{redis}?prefix={name}:"),
         }
     }
 
     /// Changes a stored value that the seed selects. `None` if the server refuses the change.
     pub(crate) async fn damage(&self, server: &str, seed: u64) -> Option<Damage> {
-        match (server, &self.postgres, &self.redis) {
-            ("postgres", Some(url), _) => self.damage_row(url, seed).await,
-            (_, _, Some(url)) => self.damage_key(url, seed).await,
-            _ => None,
+        match server {
+            "postgres" => self.damage_row(&self.postgres, seed).await,
+            _ => self.damage_key(&self.redis, seed).await,
         }
     }
 
@@ -109,11 +105,11 @@ impl Servers {
     pub(crate) async fn undo(&self, damage: Damage) {
         match damage.undo {
             Undo::Statement(statement) => {
-                let client = postgres(self.postgres.as_ref().unwrap()).await;
+                let client = postgres(&self.postgres).await;
                 client.batch_execute(&statement).await.unwrap();
             }
             Undo::Key(key, dump) => {
-                let mut connection = redis(self.redis.as_ref().unwrap()).await;
+                let mut connection = redis(&self.redis).await;
                 let mut restore = redis::cmd("RESTORE");
                 restore.arg(key).arg(0).arg(dump).arg("REPLACE");
                 let () = restore.query_async(&mut connection).await.unwrap();

@@ -6,7 +6,8 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use context_core::UserId;
 use zeroize::Zeroizing;
@@ -38,8 +39,8 @@ pub trait UserKeys: fmt::Debug + Send + Sync {
 /// Keys of users in a file, each encrypted with a master key, which is not in the file.
 ///
 /// The file is replaced as a whole, in one step, and only its owner can read it. Several processes
-/// may use it. A process that has read a key keeps it in memory until it drops the key itself or
-/// ends.
+/// may use it: a process that has read a key keeps it in memory until the file is another one, so
+/// that none writes with a key that was dropped elsewhere.
 ///
 /// ```
 /// use context_store_layers::{EncryptionKey, KeyRing, UserKeyFile, UserKeys};
@@ -56,7 +57,22 @@ pub trait UserKeys: fmt::Debug + Send + Sync {
 pub struct UserKeyFile {
     path: PathBuf,
     master: Sealer,
-    known: Mutex<BTreeMap<UserId, Arc<KeyRing>>>,
+    known: Mutex<KnownKeys>,
+}
+
+/// Keys that were read, and the file that they were read from.
+#[derive(Default)]
+struct KnownKeys {
+    version: Option<FileVersion>,
+    rings: BTreeMap<UserId, Arc<KeyRing>>,
+}
+
+/// One version of a file that is only ever replaced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileVersion {
+    modified: Option<SystemTime>,
+    bytes: u64,
+    inode: u64,
 }
 
 impl UserKeyFile {
@@ -71,7 +87,7 @@ impl UserKeyFile {
     }
 
     /// Encrypts all keys anew with the current master key, so that older ones can be discarded.
-    /// Returns their number.
+    /// Returns their number. Other processes must have the current master key before.
     pub fn rewrap(&self) -> Result<usize, KeyError> {
         let _lock = self.lock()?;
         let lines = self.read()?;
@@ -128,14 +144,21 @@ impl UserKeyFile {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, &self.path)?;
-        // On systems where a folder can be opened, the new name is made durable too.
-        if let Some(folder) = self.path.parent()
-            && let Ok(folder) =
-                File::open(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
-        {
-            let _ = folder.sync_all();
-        }
+        sync_folder(&self.path)?;
         Ok(())
+    }
+
+    /// Returns the version of the file, `None` if there is no file.
+    fn version(&self) -> Result<Option<FileVersion>, KeyError> {
+        match fs::metadata(&self.path) {
+            Ok(found) => Ok(Some(FileVersion {
+                modified: found.modified().ok(),
+                bytes: found.len(),
+                inode: inode(&found),
+            })),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn wrap_key(&self, user: &UserId, name: &str, bytes: &[u8; KEY_BYTES]) -> String {
@@ -158,8 +181,13 @@ impl UserKeyFile {
         Ok((name.to_owned(), Zeroizing::new(*bytes)))
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<UserId, Arc<KeyRing>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the keys that were read of this version of the file.
+    fn known(&self, version: Option<FileVersion>) -> MutexGuard<'_, KnownKeys> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.version != version {
+            *known = KnownKeys { version, rings: BTreeMap::new() };
+        }
+        known
     }
 
     fn ring(&self, user: &UserId, line: &str) -> Result<Arc<KeyRing>, KeyError> {
@@ -170,12 +198,16 @@ impl UserKeyFile {
 
 impl UserKeys for UserKeyFile {
     fn keys_of(&self, user: &UserId) -> Result<Option<Arc<KeyRing>>, KeyError> {
-        if let Some(ring) = self.known().get(user) {
+        let version = self.version()?;
+        if let Some(ring) = self.known(version).rings.get(user) {
             return Ok(Some(Arc::clone(ring)));
         }
         let Some(line) = self.read()?.remove(user) else { return Ok(None) };
         let ring = self.ring(user, &line)?;
-        self.known().insert(user.clone(), Arc::clone(&ring));
+        // A file that was replaced in between may no longer have the key.
+        if self.version()? == version {
+            self.known(version).rings.insert(user.clone(), Arc::clone(&ring));
+        }
         Ok(Some(ring))
     }
 
@@ -191,9 +223,7 @@ impl UserKeys for UserKeyFile {
         let (name, bytes) = random_key()?;
         lines.insert(user.clone(), self.wrap_key(user, &name, &bytes));
         self.write(&lines)?;
-        let ring = Arc::new(KeyRing::new(EncryptionKey::from_bytes(&name, &bytes)?));
-        self.known().insert(user.clone(), Arc::clone(&ring));
-        Ok(ring)
+        Ok(Arc::new(KeyRing::new(EncryptionKey::from_bytes(&name, &bytes)?)))
     }
 
     fn drop_keys(&self, user: &UserId) -> Result<bool, KeyError> {
@@ -203,7 +233,6 @@ impl UserKeys for UserKeyFile {
         if had {
             self.write(&lines)?;
         }
-        self.known().remove(user);
         Ok(had)
     }
 }
@@ -228,6 +257,28 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
+}
+
+/// Makes the name of a file durable.
+#[cfg(unix)]
+fn sync_folder(file: &Path) -> std::io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_file: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn inode(found: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(found)
+}
+
+#[cfg(not(unix))]
+fn inode(_found: &fs::Metadata) -> u64 {
+    0
 }
 
 /// Makes a new file one that only its owner can read.

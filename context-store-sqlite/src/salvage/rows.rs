@@ -326,8 +326,8 @@ impl Collector<'_> {
 fn check_version(name: &str, statement: Option<&Value<'static>>) -> Result<()> {
     match statement {
         Some(Value::Text(text)) if name == "chat" && !text.contains("name_sum") => {
-            let message =
-                "the file is of a version without checksums, in which damage cannot be told";
+            let message = "the file is of another program, or of a version without checksums, in \
+                           which damage cannot be told";
             Err(Error::new(ErrorKind::Unsupported, OPERATION, message).into())
         }
         _ => Ok(()),

@@ -145,6 +145,7 @@ fn histories_step<'a>(
 }
 
 /// Returns a step that damages stores at many places, saves them, and shows how much was saved.
+/// The servers are there, so the tests that need them run too.
 fn damaged_step<'a>(
     run: Run<'a>,
     [package, test, module]: [&'a str; 3],
@@ -152,7 +153,8 @@ fn damaged_step<'a>(
 ) -> Step<'a> {
     let args = ["--release", "--locked", "--all-features", "-p", package, "--test", test, module];
     let step = move || {
-        let cargo = Cargo::new(run.workspace.root(), "test").args(args).args(["--", "--nocapture"]);
+        let cargo = Cargo::new(run.workspace.root(), "test").args(args);
+        let cargo = cargo.args(["--", "--include-ignored", "--nocapture"]);
         prepared(cargo, run).envs(&[(variable, PLACES)]).run()
     };
     Step { name: format!("test {package} {module}, {PLACES} places"), run: Box::new(step) }
