@@ -58,6 +58,9 @@ fn check(command: &str, shown: &str, shows_content: bool) {
 const SHOWS_CONTENT: [&str; 7] =
     ["show", "prompt", "render", "trajectory show", "export", "memory recall", "trajectory export"];
 
+/// The commands that are asked with each global option. It does the same in all others.
+const ASKED_GLOBALLY: [&str; 2] = ["chats", "import"];
+
 /// Returns the command lines of a command: with a value for each positional and each option that
 /// takes one.
 fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<String>> {
@@ -72,6 +75,8 @@ fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<Str
         }
     };
     let missing = format!("{NAME}-missing");
+    let globally = ASKED_GLOBALLY.contains(&path.join(" ").as_str());
+    let has_provider = command.get_arguments().any(|arg| arg.get_long() == Some("provider"));
     let mut all = Vec::new();
     for names in [NAME, &missing, "m1", "1"] {
         let mut line = path.to_vec();
@@ -85,7 +90,8 @@ fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<Str
             line.push("--yes".to_owned());
         }
         all.push(line.clone());
-        for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+        let options = command.get_arguments().filter(|arg| !arg.is_positional());
+        for arg in options.filter(|arg| globally || !arg.is_global_set()) {
             let Some(long) = arg.get_long() else { continue };
             let takes = arg.get_num_args().unwrap_or_else(|| ValueRange::new(0)).takes_values()
                 && matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
@@ -95,8 +101,10 @@ fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<Str
                 with.push(value(arg, names));
             }
             all.push(with.clone());
-            with.extend(["--provider".to_owned(), "openai".to_owned()]);
-            all.push(with);
+            if has_provider {
+                with.extend(["--provider".to_owned(), "openai".to_owned()]);
+                all.push(with);
+            }
         }
     }
     all
