@@ -61,7 +61,8 @@ const EXPORT: &str = "context-trajectory-export";
 const TASKS: &str = "xtask";
 
 /// The crates of parts that one family shares, each with the families that may use it.
-const SHARED: [(&str, &[&str]); 3] = [
+const SHARED: [(&str, &[&str]); 4] = [
+    ("context-cipher", &["context-store-layers"]),
     (
         "context-codec-kit",
         &["context-codec-", "context-model-http", "context-trajectory", "context-transcript"],

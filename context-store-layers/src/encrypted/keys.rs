@@ -6,10 +6,8 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+pub(super) use context_cipher::KEY_BYTES;
 use zeroize::Zeroizing;
-
-/// The length of a key in bytes.
-pub(super) const KEY_BYTES: usize = 32;
 
 /// The name of a key in the records that it has encrypted: 1 to 16 visible ASCII characters. It is
 /// not secret.

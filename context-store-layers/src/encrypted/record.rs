@@ -11,8 +11,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
-use chacha20poly1305::aead::{Aead, KeyInit, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use context_cipher::NONCE_BYTES;
 use context_core::base::sealed::{BYTES_MARK, KIND, RECORD_BYTES, TEXT_MARK};
 use context_core::{Encoded, Error, ErrorKind};
 
@@ -24,7 +23,6 @@ const FORM: u8 = 1;
 
 const KEY: usize = BYTES_MARK.len() + 1;
 const NONCE: usize = KEY + KeyId::BYTES;
-const NONCE_BYTES: usize = 24;
 const TEXT: usize = NONCE + NONCE_BYTES;
 
 /// The reason why stored data could not be decrypted, which is the source of the store's error.
@@ -85,10 +83,8 @@ impl Sealer {
         };
         let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| SealError::Broken)?;
         let aad = associated(key, data);
-        let payload = Payload { msg: text, aad: &aad };
-        let plain =
-            XChaCha20Poly1305::new(key.records().into()).decrypt(&XNonce::from(nonce), payload);
-        let plain = plain.map_err(|_| SealError::Broken)?;
+        let plain = context_cipher::open(key.records(), &nonce, &aad, text);
+        let plain = plain.ok_or(SealError::Broken)?;
         if synthetic(key, data, &plain) != nonce {
             return Err(SealError::Broken);
         }
@@ -154,10 +150,7 @@ pub(super) fn text_record(text: &str) -> Option<Result<Vec<u8>, SealError>> {
 pub(super) fn seal(key: &EncryptionKey, data: &AssociatedData, plain: &[u8]) -> Vec<u8> {
     let nonce = synthetic(key, data, plain);
     let aad = associated(key, data);
-    let payload = Payload { msg: plain, aad: &aad };
-    let text = XChaCha20Poly1305::new(key.records().into())
-        .encrypt(&XNonce::from(nonce), payload)
-        .expect("what the limits allow is far shorter than the cipher's own limit");
+    let text = context_cipher::seal(key.records(), &nonce, &aad, plain);
     let mut record = Vec::with_capacity(RECORD_BYTES + plain.len());
     record.extend_from_slice(&BYTES_MARK);
     record.push(FORM);

@@ -8,8 +8,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use chacha20poly1305::aead::{Aead, KeyInit, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use context_cipher::NONCE_BYTES;
 use context_core::base::sealed::{BLOB_HEADER_BYTES, BYTES_MARK, SEGMENT_BYTES, SEGMENT_TAG_BYTES};
 
 use super::associated_data::AssociatedData;
@@ -62,14 +61,13 @@ pub(super) fn seal_blob(
     out.extend_from_slice(&[FORM, variant]);
     out.extend_from_slice(key.id().as_bytes());
     out.extend_from_slice(&prefix);
-    let cipher = XChaCha20Poly1305::new(key.blobs().into());
     let mut rest = plain;
     for number in 0..segments {
         let (segment, behind) = rest.split_at(rest.len().min(SEGMENT_BYTES));
         rest = behind;
-        let payload = Payload { msg: segment, aad: data.as_bytes() };
-        let text = cipher.encrypt(&sealing.nonce(number), payload);
-        out.extend_from_slice(&text.expect("a segment is far shorter than the cipher's own limit"));
+        let nonce = sealing.nonce(number);
+        let text = context_cipher::seal(key.blobs(), &nonce, data.as_bytes(), segment);
+        out.extend_from_slice(&text);
     }
     (sealing, out.into())
 }
@@ -84,14 +82,14 @@ impl Sealing {
         BLOB_HEADER_BYTES as u64 + self.bytes + self.segments() * SEGMENT_TAG_BYTES as u64
     }
 
-    fn nonce(&self, number: u64) -> XNonce {
-        let mut nonce = [0; 24];
+    fn nonce(&self, number: u64) -> [u8; NONCE_BYTES] {
+        let mut nonce = [0; NONCE_BYTES];
         nonce[..PREFIX_BYTES].copy_from_slice(&self.prefix);
         // A blob is limited to a thousand segments.
         nonce[PREFIX_BYTES..23]
             .copy_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes());
         nonce[23] = u8::from(number + 1 == self.segments());
-        XNonce::from(nonce)
+        nonce
     }
 
     /// Returns the part to read for a range, which is cut at the end of the bytes, or `None` if the
@@ -119,7 +117,6 @@ impl Sealing {
         part: &Part,
         sealed: &[u8],
     ) -> Result<Bytes, SealError> {
-        let cipher = XChaCha20Poly1305::new(key.blobs().into());
         let mut plain = Vec::with_capacity(sealed.len());
         for (number, segment) in
             (part.first..).zip(sealed.chunks(SEGMENT_BYTES + SEGMENT_TAG_BYTES))
@@ -127,10 +124,9 @@ impl Sealing {
             if number >= self.segments() {
                 return Err(SealError::Broken);
             }
-            let payload = Payload { msg: segment, aad: data.as_bytes() };
-            plain.extend(
-                cipher.decrypt(&self.nonce(number), payload).map_err(|_| SealError::Broken)?,
-            );
+            let nonce = self.nonce(number);
+            let text = context_cipher::open(key.blobs(), &nonce, data.as_bytes(), segment);
+            plain.extend(text.ok_or(SealError::Broken)?);
         }
         let plain = Bytes::from(plain);
         if part.within.end > plain.len() {
