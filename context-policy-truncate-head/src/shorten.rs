@@ -18,7 +18,8 @@ const CUT: &str = "\n[… the middle was left out …]\n";
 const LEFT_OUT: &str = "[left out]";
 /// The key under which a shortened input of a call is written.
 const SHORTENED: &str = "shortened";
-/// Texts of fewer tokens are not shortened, except in the last step.
+/// Texts of fewer tokens are not shortened, except in the last step, which leaves as much of the
+/// requests that always stay: a model that is asked nothing answers something else.
 const SHORTEST: u64 = 32;
 
 /// The steps of shortening.
@@ -48,6 +49,14 @@ pub(crate) struct RetainedMessage {
 impl RetainedMessage {
     fn may_change_in(&self, step: Step) -> bool {
         !self.is_verbatim && (step > Step::New || !self.is_anchor)
+    }
+
+    /// Returns how long a text may be where others may have this length.
+    fn level(&self, level: u64) -> u64 {
+        match self.is_anchor && self.message.is_request() {
+            true => level.max(SHORTEST),
+            false => level,
+        }
     }
 }
 
@@ -151,6 +160,7 @@ fn lengths(view: &HistoryView<'_>, retained: &mut [RetainedMessage], step: Step)
 
 fn shorten(view: &HistoryView<'_>, retained: &mut [RetainedMessage], step: Step, level: u64) {
     for entry in retained.iter_mut().filter(|entry| entry.may_change_in(step)) {
+        let level = entry.level(level);
         if let Some(message) = rewritten(&entry.message, step, &mut |text, kept_at| {
             shortened(view, text, kept_at, level)
         }) {

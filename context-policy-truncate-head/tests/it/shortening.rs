@@ -22,6 +22,20 @@ fn a_single_message_larger_than_the_window_is_shortened_inside() {
     assert!(text.len() as u64 <= HistoryView::new(&messages, &Bytes).total() / 4);
 }
 
+/// Regression test: a provider refused a conversation of one short request as too long, and the
+/// next try asked nothing but `[left out]`.
+#[test]
+fn a_short_request_is_never_only_a_note() {
+    let messages = history([user("When does the train leave?")]);
+    for ratio in [0.5, 0.25, 0.05] {
+        assert!(left(&messages, |view| truncate_head(view, ratio)).is_none(), "{ratio}");
+    }
+    let long = history([user(&"When does the train leave? ".repeat(40)), assistant("ok")]);
+    let short = left(&long, |view| truncate_head(view, 0.05)).unwrap();
+    let text = short.messages[0].plain_text();
+    assert!(text.starts_with('W') && text.contains("was left out"), "{text}");
+}
+
 #[test]
 fn results_of_tools_are_shortened_before_what_the_user_wrote() {
     let request = "why does it fail? ".repeat(20);
