@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::model::{AnswerDelta, Tool};
+use context_core::model::{AnswerDelta, Tool, Usage};
 use context_core::runtime::{ModelContext, TurnRef};
 use context_core::trajectory::RoundHead;
 use context_core::{
@@ -331,16 +331,17 @@ impl fmt::Debug for Turn<'_> {
 impl TurnReport {
     /// Adds a call of a model that has ended, or as far as it is.
     fn add_call(&mut self, call: &ModelCall<'_>) {
-        let before = self.calls;
+        // A call that was refused or cancelled spent nothing, and leaves the cost known.
+        let spent = |usage: &Usage| usage.total() > 0;
+        self.cost_usd = match (spent(&self.usage), spent(&call.usage())) {
+            (_, false) => self.cost_usd,
+            (false, true) => call.cost_usd(),
+            (true, true) => self.cost_usd.zip(call.cost_usd()).map(|(all, cost)| all + cost),
+        };
         self.calls += call.calls();
         self.retries += call.retries();
         self.usage += call.usage();
         self.cache_lost += call.cache_lost();
-        self.cost_usd = match (before, self.cost_usd, call.cost_usd()) {
-            (0, _, cost) => cost,
-            (_, Some(all), Some(cost)) => Some(all + cost),
-            _ => None,
-        };
         self.plans.extend(call.plans().iter().cloned());
         self.attempts.extend(call.attempts().iter().cloned());
         self.diagnostics.extend(call.diagnostics().iter().cloned());

@@ -216,7 +216,9 @@ async fn with_branch_summaries(
     }
 }
 
-/// Removes the streams that are named like one of the messages, or whose chunks contain its words.
+/// Removes the streams that are named like one of the messages or its turn, or whose chunks contain
+/// its words. A turn has one stream for all its answers, and words of short ones are not searched
+/// for.
 async fn remove_streams(
     store: &dyn Store,
     chat: &ChatRef,
@@ -224,7 +226,10 @@ async fn remove_streams(
     walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let Some(streams) = store.streams() else { return Ok(()) };
-    let names: HashSet<&str> = removed.nodes.iter().map(|node| node.id.as_str()).collect();
+    let turn = |node: &Arc<Node>| node.message().ok()?.written_in()?.turn;
+    let turns: Vec<String> = removed.nodes.iter().filter_map(turn).collect();
+    let ids = removed.nodes.iter().map(|node| node.id.as_str());
+    let names: HashSet<&str> = ids.chain(turns.iter().map(String::as_str)).collect();
     let mut gone = Vec::new();
     for stream in reads::streams(streams, chat).await? {
         let is_it = names.contains(stream.id.as_str()) || {

@@ -53,6 +53,31 @@ async fn a_turn_recalls_once_and_what_stands_before_never_changes() {
     assert_eq!(next.prefix.reused, 5 + 2);
 }
 
+/// Regression test: a sub-agent on a branch of the chat has a turn of its own. The turn that
+/// started it then recalled a second time, and its next request began otherwise.
+#[tokio::test]
+async fn the_turn_of_a_sub_agent_leaves_its_parent_the_recall() {
+    let notes = FixedMemory::saying("note 0");
+    let runtime = with(&notes);
+    let mut history = vec![ask("book a trip")];
+    let first = prepare(&runtime, &history).await;
+    history.push(call("c1"));
+    for helper in 0..4 {
+        *notes.says.lock().unwrap() = Some(format!("note {}", helper + 1));
+        let mut branch = history.clone();
+        branch.extend([result("c1", "You are a helper."), ask("find a train")]);
+        let mut side = input(&branch);
+        side.turn.id = format!("helper {helper}");
+        let side = runtime.prepare_for_model(side).await.unwrap();
+        let asked = side.request.messages.last().unwrap().plain_text();
+        assert!(asked.contains(&format!("note {}", helper + 1)), "{asked}");
+    }
+    history.push(result("c1", "10:05"));
+    let next = prepare(&runtime, &history).await;
+    assert!(next.request.messages.starts_with(&first.request.messages));
+    assert_eq!(notes.queries.lock().unwrap().len(), 1 + 4);
+}
+
 #[tokio::test]
 async fn the_query_is_what_the_user_asked_and_not_what_was_put_in_between() {
     let notes = FixedMemory::saying("x");

@@ -48,9 +48,7 @@ impl Call<'_> {
         session: &Session,
         request: Option<MessageHash>,
     ) -> Option<Recall> {
-        let known = session.recall.as_ref()?;
-        let is_of = known.is_of(&self.input.turn.id, &request?);
-        let message = known.message.as_ref().filter(|_| is_of)?;
+        let message = session.recalls.get(&self.input.turn.id, &request?)?.message.as_ref()?;
         let counter = &*self.counting.counter;
         let mut tokens = counter.count_shared(message);
         if !self.parts.recall_place.is_message() {

@@ -115,7 +115,7 @@ fn wanted(
         return None;
     }
     let request = messages.get(session.index.newest_request()?)?.hash();
-    if session.recall.as_ref().is_some_and(|known| known.is_of(&input.turn.id, &request)) {
+    if session.recalls.get(&input.turn.id, &request).is_some() {
         return None;
     }
     let scope = parts.memory_scope(&input.turn.chat, input.environment.cwd.as_deref());
@@ -142,7 +142,8 @@ async fn recall(
         parts.observers.on_event(&input.turn, &TurnEvent::Recalled { tokens, elapsed });
     }
     diagnostics.extend(reports);
-    lock(session).recall = Some(TurnRecall { turn: input.turn.id.clone(), request, message });
+    let recall = TurnRecall { turn: input.turn.id.clone(), request, message };
+    lock(session).recalls.insert(recall);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Recall: memories are asked for once per user turn, and shown to the model as data.
 
 use context_core::message::Origin;
+use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -30,10 +31,27 @@ pub(super) struct TurnRecall {
     pub(super) message: Option<Arc<Message>>,
 }
 
-impl TurnRecall {
-    /// Whether it belongs to this turn and this request.
-    pub(super) fn is_of(&self, turn: &str, request: &MessageHash) -> bool {
-        self.turn == turn && self.request == *request
+/// The newest recalls of a chat. Sub-agents on branches of the chat have turns of their own, which
+/// must not take the recall of the turn that started them: its next request would begin otherwise.
+#[derive(Debug, Default)]
+pub(super) struct TurnRecalls(VecDeque<TurnRecall>);
+
+impl TurnRecalls {
+    /// The most recalls of a chat that are kept.
+    const MOST: usize = 16;
+
+    /// Returns the recall of a turn for a request.
+    pub(super) fn get(&self, turn: &str, request: &MessageHash) -> Option<&TurnRecall> {
+        self.0.iter().find(|known| known.turn == turn && known.request == *request)
+    }
+
+    /// Adds a recall. It replaces the turn's one for an earlier request.
+    pub(super) fn insert(&mut self, recall: TurnRecall) {
+        self.0.retain(|known| known.turn != recall.turn);
+        if self.0.len() == Self::MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(recall);
     }
 }
 

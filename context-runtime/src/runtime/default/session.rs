@@ -15,14 +15,14 @@ use super::index::HistoryIndex;
 use super::prefix::PromptHash;
 use super::prompt_cache::RecentCalls;
 use super::readable::Placeholders;
-use super::recall::TurnRecall;
+use super::recall::TurnRecalls;
 
 /// The state of one chat.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub(super) index: HistoryIndex,
     pub(super) sent: Option<SentRequest>,
-    pub(super) recall: Option<TurnRecall>,
+    pub(super) recalls: TurnRecalls,
     pub(super) cuts: Cuts,
     /// Texts for the media that the model does not read.
     pub(super) placeholders: Placeholders,

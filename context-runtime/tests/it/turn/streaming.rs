@@ -50,6 +50,26 @@ async fn an_answer_is_heard_as_it_comes_and_kept_for_other_readers() {
     assert_eq!(stream.state, StreamState::Completed);
 }
 
+/// Regression test: the words of a short answer stayed in the stream of its turn, since they were
+/// searched for there and run into those of the next answer.
+#[tokio::test]
+async fn a_redacted_answer_takes_the_stream_of_its_turn_along() {
+    let store = store().await;
+    let agents = agents(&store, simulator(asks_twice));
+    let mut chat = chat(&agents).await;
+    let functions = [context_runtime::ToolFunction::with_schema(weather(), |call| async move {
+        call.result("sun")
+    })];
+    let answer = chat.ask("Weather?").tools(functions).on_delta(|_| ()).await.unwrap();
+    let nodes = chat.engine().graph().await.unwrap().nodes;
+    let first = nodes.iter().find(|placed| placed.node.role() == Some(Role::Assistant)).unwrap();
+    let id = first.node.id.clone();
+    assert_ne!(id, answer.id);
+    let report = chat.engine_mut().redact(&id).await.unwrap();
+    assert_eq!(report.streams, 1);
+    assert!(chat.engine().streams().get(answer.turn.as_str()).await.unwrap().is_none());
+}
+
 /// The same events, whichever way they are read.
 #[tokio::test]
 async fn a_program_hands_over_the_events_of_its_own_client() {

@@ -35,6 +35,29 @@ async fn a_cancelled_turn_leaves_a_valid_history_and_says_what_was_not_done() {
     assert_eq!(chat.ask("And now?").await.unwrap().text(), "2 cities.");
 }
 
+/// Regression test: a turn whose newest request was refused or not answered forgot what the
+/// requests before it had cost.
+#[tokio::test]
+async fn a_request_without_an_answer_leaves_the_cost_of_the_others_known() {
+    let store = store().await;
+    let model = simulator(asks_twice);
+    let agents = agents(&store, model.clone());
+    let mut chat = chat(&agents).await;
+    let mut turn = chat.turn("Weather?").tools([weather()]).begin().await.unwrap();
+    let request = turn.next().await.unwrap().unwrap();
+    let reply = model.send(request.body().as_str());
+    turn.received(reply.status, &reply.to_text());
+    for call in turn.tool_calls() {
+        turn.result(call.result("sun"));
+    }
+    assert!(turn.next().await.unwrap().is_some());
+    let known = turn.report().cost_usd;
+    turn.received(529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Busy"}}"#);
+    let report = turn.cancel().await.unwrap();
+    assert!(report.cost_usd.is_some_and(|cost| cost > 0.0), "{report:?}");
+    assert_eq!((report.cost_usd, report.calls), (known, 2));
+}
+
 #[tokio::test]
 async fn a_signal_cancels_a_turn_between_two_requests() {
     let store = store().await;
