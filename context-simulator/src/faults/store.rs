@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -64,7 +64,14 @@ pub(super) struct FaultInjector {
 /// The plan, and the calls that were made so far.
 pub(super) struct PlannedFaults {
     plan: FaultPlan,
-    calls: Mutex<HashMap<Operation, u32>>,
+    calls: Mutex<CallCounts>,
+}
+
+/// The calls so far, and the faults that were armed for the next ones.
+#[derive(Default)]
+struct CallCounts {
+    made: HashMap<Operation, u32>,
+    armed: Vec<(Operation, Fault)>,
 }
 
 impl FaultStore {
@@ -76,8 +83,23 @@ impl FaultStore {
 
     /// Returns the number of calls of this kind so far.
     pub fn calls(&self, operation: Operation) -> u32 {
-        let calls = self.0.faults.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.get(&operation).copied().unwrap_or(0)
+        self.0.faults.counts().made.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// Arms a fault for the next call of this kind, after those that were armed for it before. It
+    /// takes precedence over the plan.
+    pub fn arm(&self, operation: Operation, fault: Fault) {
+        self.0.faults.counts().armed.push((operation, fault));
+    }
+
+    /// Returns the faults that were armed and did not happen yet.
+    pub fn armed(&self) -> usize {
+        self.0.faults.counts().armed.len()
+    }
+
+    /// Disarms the faults that were armed and did not happen yet.
+    pub fn disarm(&self) {
+        self.0.faults.counts().armed.clear();
     }
 }
 
@@ -179,11 +201,19 @@ impl PlannedFaults {
 
     /// Counts a call and returns its fault, if any.
     fn next(&self, operation: Operation) -> Option<Fault> {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = calls.entry(operation).or_default();
+        let mut counts = self.counts();
+        let count = counts.made.entry(operation).or_default();
         let nth = *count;
         *count = count.saturating_add(1);
-        self.plan.fault(operation, nth)
+        let armed = counts.armed.iter().position(|(armed, _)| *armed == operation);
+        match armed {
+            Some(at) => Some(counts.armed.remove(at).1),
+            None => self.plan.fault(operation, nth),
+        }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, CallCounts> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

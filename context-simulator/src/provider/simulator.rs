@@ -209,6 +209,17 @@ impl Simulator {
         self.state().log.clone()
     }
 
+    /// Removes the log and returns it, so that a long run stays small. Later requests are numbered
+    /// on.
+    pub fn take_log(&self) -> Vec<Served> {
+        std::mem::take(&mut self.state().log)
+    }
+
+    /// Returns the number of requests so far: the index of the next one in a [`Script`].
+    pub fn requests(&self) -> u64 {
+        self.state().requests
+    }
+
     /// Returns the body of the newest request.
     pub fn last_body(&self) -> Option<String> {
         self.state().last.clone()
