@@ -11,8 +11,9 @@
 //! 3. The conformance kit, the simulator and the crate that starts servers are dev-dependencies
 //!    only, and core has neither of the first two. The kit uses the simulator, never the other way
 //!    round. Both use the crates of shared parts. The crate that starts servers depends on no crate
-//!    of the workspace, so tasks may link it. The crates for fuzzing and for torture tests are at
-//!    the top: no crate depends on them.
+//!    of the workspace, so tasks may link it. The crates for fuzzing, for torture tests and for
+//!    simulated days are at the top: no crate depends on them. Of these, the last is built on the
+//!    simulator.
 //! 4. Core, renderers, policies, wire codecs and transcripts are pure: no clock, no files, no
 //!    network, and no `async` except for core's traits.
 //! 5. No variant of a public enum is behind a feature.
@@ -45,6 +46,7 @@ const SIMULATOR: &str = "context-simulator";
 const SERVERS: &str = "context-servers";
 const FUZZ: &str = crate::workspace::FUZZ;
 const TORTURE: &str = crate::workspace::TORTURE;
+const DAY: &str = crate::workspace::DAY;
 const CLIENT: &str = "context-http";
 const CODECS: &str = "context-codec-";
 /// The plug-ins that speak the wire forms of several providers.
@@ -126,6 +128,7 @@ enum Role {
     Servers,
     Fuzz,
     Torture,
+    Day,
     Tasks,
 }
 
@@ -142,6 +145,7 @@ fn role(name: &str) -> Role {
         SERVERS => Role::Servers,
         FUZZ => Role::Fuzz,
         TORTURE => Role::Torture,
+        DAY => Role::Day,
         TASKS => Role::Tasks,
         _ => Role::PlugIn,
     }
@@ -190,14 +194,14 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         return broken(3, "the conformance kit is for the tests of plug-ins and the facade");
     }
     if target == Role::Simulator {
-        let is_kit = source == Role::Kit && to.kind == Kind::Normal;
+        let is_kit = matches!(source, Role::Kit | Role::Day) && to.kind == Kind::Normal;
         let is_test = to.kind == Kind::Dev && source != Role::Core;
         return match is_kit || is_test {
             true => None,
             false => broken(3, "the simulator is for tests"),
         };
     }
-    if matches!(target, Role::Fuzz | Role::Torture) {
+    if matches!(target, Role::Fuzz | Role::Torture | Role::Day) {
         return broken(3, "what asks parsers anything is for nobody to depend on");
     }
     if source == Role::Servers {
@@ -216,7 +220,7 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         (Role::Command, Role::Facade | Role::Server)
         | (Role::Server, Role::Facade)
         | (Role::Fuzz, Role::Facade | Role::PlugIn | Role::Core) => None,
-        (Role::Torture, Role::Command | Role::Facade) => None,
+        (Role::Torture, Role::Command | Role::Facade) | (Role::Day, Role::Facade) => None,
         (Role::Command, _) => broken(2, "the command depends on the facade and the server alone"),
         (Role::Server, _) => broken(2, "the server depends on the facade alone"),
         (_, Role::Core) | (Role::PlugIn, Role::Client) => None,

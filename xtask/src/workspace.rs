@@ -42,6 +42,9 @@ pub(crate) const FUZZ: &str = "context-fuzz";
 /// The crate that damages files and kills writers.
 pub(crate) const TORTURE: &str = "context-torture";
 
+/// The crate that simulates whole days.
+pub(crate) const DAY: &str = "context-day";
+
 /// A workspace, as `cargo metadata` describes it.
 #[derive(Debug)]
 pub(crate) struct Workspace {

@@ -60,6 +60,8 @@ const CLIENTS: [(&str, Suite); 2] = [("mcp", Suite::Mcp), ("http", Suite::Http)]
 const FUZZ_MINUTES: u64 = 20;
 /// The number of parts of the mutants of each crate, of which one is tried.
 const PARTS: usize = 256;
+/// The package of the simulated days.
+const DAY_PACKAGE: &str = "context-layer-day";
 
 /// Returns the slow steps, ordered by how likely they fail.
 pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
@@ -95,6 +97,9 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
     // The list of advisories is fetched, so every day is too often, and a machine without a way to
     // it fails here.
     steps.push(super::tool_step(run, tools::AUDIT, &[]));
+    // A million steps take an unoptimised build too long.
+    let day = ["--release", "--locked", "-p", DAY_PACKAGE, "--", "--long", "--seed", "1"];
+    steps.push(cargo_step(run, workspace, "run", &day));
     // Without a tag there is no version to compare with. The check is then run by hand.
     if semver::has_tag(workspace) {
         let compare = move || semver::run(workspace, &semver::Args::default());

@@ -1,0 +1,173 @@
+//! What has to be stored: the acknowledged texts of every branch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::failure::{DayFailure, Invariant};
+use crate::marker::DayMarker;
+
+/// Whether a text is still there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryState {
+    Stored,
+    /// Its redaction failed, and perhaps took effect.
+    PerhapsRedacted,
+    Redacted,
+}
+
+/// A text of a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) marker: DayMarker,
+    pub(crate) is_question: bool,
+    pub(crate) state: EntryState,
+}
+
+impl Entry {
+    pub(crate) fn new(marker: DayMarker, is_question: bool) -> Self {
+        Self { marker, is_question, state: EntryState::Stored }
+    }
+}
+
+/// A text that was not acknowledged: it may be stored or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Uncertain {
+    pub(crate) marker: DayMarker,
+    pub(crate) is_question: bool,
+}
+
+/// A chat.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ExpectedChat {
+    pub(crate) branches: BTreeMap<String, Vec<Entry>>,
+    pub(crate) active: String,
+    pub(crate) checkpoint: Option<Vec<Entry>>,
+    /// Texts that the open handle may store or have stored.
+    pub(crate) uncertain: BTreeSet<Uncertain>,
+    /// Texts of the open turn that its next command stores.
+    pub(crate) in_flight: Vec<Entry>,
+    /// A move failed, and perhaps took effect.
+    pub(crate) moved_perhaps: bool,
+}
+
+impl ExpectedChat {
+    pub(crate) fn new() -> Self {
+        let branches = BTreeMap::from([("main".to_owned(), Vec::new())]);
+        Self { branches, active: "main".to_owned(), ..Self::default() }
+    }
+
+    pub(crate) fn entries(&self, branch: &str) -> &[Entry] {
+        self.branches.get(branch).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first request of a branch. `None` if there is none, or if it was redacted.
+    pub(crate) fn first(&self, branch: &str) -> Option<DayMarker> {
+        let first = self.entries(branch).iter().find(|entry| entry.is_question)?;
+        (first.state == EntryState::Stored).then_some(first.marker)
+    }
+
+    /// Acknowledges texts at the end of a branch.
+    pub(crate) fn acknowledge(&mut self, branch: &str, entries: impl IntoIterator<Item = Entry>) {
+        for entry in entries {
+            let all = self.branches.entry(branch.to_owned()).or_default();
+            if !all.iter().any(|known| known.marker == entry.marker) {
+                all.push(entry);
+            }
+        }
+    }
+
+    pub(crate) fn doubt(&mut self, entries: impl IntoIterator<Item = Entry>) {
+        let uncertain =
+            |entry: Entry| Uncertain { marker: entry.marker, is_question: entry.is_question };
+        self.uncertain.extend(entries.into_iter().map(uncertain));
+    }
+
+    /// Marks a text as redacted on every branch.
+    pub(crate) fn redact(&mut self, marker: DayMarker, state: EntryState) {
+        let lists = self.branches.values_mut().chain(&mut self.checkpoint);
+        for entry in lists.flatten().filter(|entry| entry.marker == marker) {
+            entry.state = state;
+        }
+    }
+
+    /// Whether a text is on any branch.
+    pub(crate) fn holds(&self, marker: DayMarker) -> bool {
+        let lists = self.branches.values().chain(&self.checkpoint);
+        lists.flatten().any(|entry| entry.marker == marker && entry.state != EntryState::Redacted)
+    }
+
+    /// Compares a branch with the stored texts. Uncertain ones that are stored are acknowledged by
+    /// that: they must not be lost from now on.
+    pub(crate) fn compare(
+        &mut self,
+        place: &str,
+        branch: &str,
+        stored: &[DayMarker],
+    ) -> Result<(), DayFailure> {
+        let broken = |text: String| {
+            DayFailure::new(Invariant::Kept, format_args!("{place}, branch {branch}: {text}"))
+        };
+        let Some(entries) = self.branches.get_mut(branch) else {
+            return match self.moved_perhaps {
+                true => {
+                    let known = stored.iter().map(|marker| Entry::new(*marker, false)).collect();
+                    self.branches.insert(branch.to_owned(), known);
+                    Ok(())
+                }
+                false => Err(broken("nobody made it".to_owned())),
+            };
+        };
+        let mut at = 0;
+        for marker in stored {
+            while let Some(entry) = entries.get_mut(at).filter(|entry| entry.marker != *marker) {
+                match entry.state {
+                    EntryState::Redacted => {}
+                    EntryState::PerhapsRedacted => entry.state = EntryState::Redacted,
+                    EntryState::Stored => break,
+                }
+                at += 1;
+            }
+            match entries.get_mut(at) {
+                Some(entry) if entry.marker == *marker => match entry.state {
+                    EntryState::Redacted => {
+                        let text = format!("{marker} was redacted and is stored");
+                        return Err(DayFailure::new(Invariant::Erased, text));
+                    }
+                    _ => entry.state = EntryState::Stored,
+                },
+                _ => {
+                    let known = self.uncertain.iter().find(|known| known.marker == *marker);
+                    let Some(known) = known.copied() else {
+                        let text = match entries.get(at) {
+                            Some(entry) => format!("{} is not at its place", entry.marker),
+                            None => "it is the last".to_owned(),
+                        };
+                        return Err(broken(format!("{marker} is not expected: {text}")));
+                    };
+                    self.uncertain.remove(&known);
+                    entries.insert(at, Entry::new(*marker, known.is_question));
+                }
+            }
+            at += 1;
+        }
+        for entry in entries.iter_mut().skip(at) {
+            match entry.state {
+                EntryState::Stored => {
+                    return Err(broken(format!("{} is lost", entry.marker)));
+                }
+                _ => entry.state = EntryState::Redacted,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What has to be stored of a user.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ExpectedUser {
+    pub(crate) life: u32,
+    pub(crate) chats: BTreeMap<String, ExpectedChat>,
+    /// The stored facts.
+    pub(crate) facts: BTreeSet<DayMarker>,
+    /// Redacted texts that no other chat has a copy of.
+    pub(crate) redacted: BTreeSet<DayMarker>,
+}
