@@ -7,7 +7,7 @@ use crate::planted::PlantedFault;
 use crate::process::Subject;
 use crate::resident::ResidentMemory;
 use crate::schedule::Schedule;
-use crate::shrink::shortest;
+use crate::shrink::Shrinker;
 use crate::step::DayStep;
 use crate::world::World;
 
@@ -113,14 +113,23 @@ impl Day {
 
     /// Shortens a failing day to a story. `None` if the day does not fail.
     pub fn story(&self) -> anyhow::Result<Option<Story>> {
-        let Some((number, failure)) = self.run(|_, _, _| ())?.failure else { return Ok(None) };
-        let steps: Vec<(u64, DayStep)> =
-            (1..).zip(Schedule::new(self.seed)).take(usize::try_from(number)?).collect();
-        let is_same = |report: &DayReport| {
-            report.failure.as_ref().is_some_and(|(_, other)| other.invariant == failure.invariant)
+        let mut steps = Vec::new();
+        let report = self.run(|number, step, note| steps.push((number, *step, note.is_empty())))?;
+        let Some((_, failure)) = report.failure else { return Ok(None) };
+        let fails = |fewer: &[(u64, DayStep, bool)]| {
+            let steps = fewer.iter().map(|(number, step, _)| (*number, *step));
+            let report = self.run_steps(steps, |_, _, _| ()).ok()?;
+            let (_, other) = report.failure?;
+            (other.invariant == failure.invariant).then(|| usize::try_from(report.steps).ok())?
         };
-        let run = |steps: &[(u64, DayStep)]| self.run_steps(steps.iter().copied(), |_, _, _| ());
-        let steps = shortest(steps, TRIES, |fewer| run(fewer).is_ok_and(|report| is_same(&report)));
+        let mut shrinker = Shrinker::new(TRIES, fails);
+        // Most days fail in one chat, and many kinds of steps have no part in it.
+        steps = shrinker.by_key(steps, |(_, _, is_idle)| is_idle.then_some(()));
+        steps = shrinker.by_key(steps, |(_, step, _)| step.user());
+        steps = shrinker.by_key(steps, |(_, step, _)| step.chat());
+        steps = shrinker.by_key(steps, |(_, step, _)| Some(std::mem::discriminant(step)));
+        let steps = shrinker.by_runs(steps);
+        let steps: Vec<_> = steps.into_iter().map(|(number, step, _)| (number, step)).collect();
         let mut notes = Vec::new();
         let report =
             self.run_steps(steps.iter().copied(), |_, _, note| notes.push(note.to_owned()))?;

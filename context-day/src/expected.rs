@@ -36,7 +36,7 @@ pub(crate) struct Uncertain {
 }
 
 /// A chat.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ExpectedChat {
     pub(crate) branches: BTreeMap<String, Vec<Entry>>,
     pub(crate) active: String,
@@ -49,12 +49,20 @@ pub(crate) struct ExpectedChat {
     pub(crate) moved_perhaps: bool,
 }
 
-impl ExpectedChat {
-    pub(crate) fn new() -> Self {
-        let branches = BTreeMap::from([("main".to_owned(), Vec::new())]);
-        Self { branches, active: "main".to_owned(), ..Self::default() }
+impl Default for ExpectedChat {
+    fn default() -> Self {
+        Self {
+            branches: BTreeMap::from([("main".to_owned(), Vec::new())]),
+            active: "main".to_owned(),
+            checkpoint: None,
+            uncertain: BTreeSet::new(),
+            in_flight: Vec::new(),
+            moved_perhaps: false,
+        }
     }
+}
 
+impl ExpectedChat {
     pub(crate) fn entries(&self, branch: &str) -> &[Entry] {
         self.branches.get(branch).map_or(&[], Vec::as_slice)
     }

@@ -32,6 +32,10 @@ pub enum PlantedFault {
     ErasesChatsOnly,
     /// Rounds are opened and never closed.
     KeepsRoundsOpen,
+    /// A round is stored whose head names a node that there is not.
+    DamagesRounds,
+    /// The store refuses a commit that nobody planned to fail.
+    FailsUnplanned,
 }
 
 /// A codec with a planted fault.
@@ -71,7 +75,7 @@ impl PlantedCodec {
                     messages.insert(0, Arc::new(Message::from(text.as_str())));
                 }
             }
-            PlantedFault::Overfills if messages.len() > 6 => {
+            PlantedFault::Overfills if messages.len() > 3 => {
                 messages.insert(0, Arc::new(Message::from("much ".repeat(9_000).as_str())));
             }
             PlantedFault::ChangesPrefix => {

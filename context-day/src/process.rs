@@ -12,7 +12,7 @@ use context_runtime::trajectory::Trajectories;
 use context_runtime::{
     Agents, CallOptions, Clock, IdGenerator, Store, ToolResultLimits, provider, role,
 };
-use context_simulator::faults::{FaultPlan, FaultStore};
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
@@ -62,6 +62,9 @@ pub(crate) struct Process {
 /// The most rounds that nobody uses and that stay in memory.
 pub(crate) const KEPT_ROUNDS: usize = 8;
 
+/// The commit of a process that a planted fault refuses.
+const UNPLANNED: u32 = 3;
+
 /// The result of a call of a process: `None` if the process hung, as a store made it.
 pub(crate) type Ran<T> = Option<T>;
 
@@ -83,7 +86,13 @@ impl Process {
         if is_paused {
             around.memory = Some(Arc::clone(&raw));
         }
-        let faults = FaultStore::new(Arc::clone(&raw), FaultPlan::default());
+        let plan = match around.planted {
+            Some(PlantedFault::FailsUnplanned) => {
+                FaultPlan::default().with(Operation::Commit, UNPLANNED, Fault::BeforeApply)
+            }
+            _ => FaultPlan::default(),
+        };
+        let faults = FaultStore::new(Arc::clone(&raw), plan);
         let store: Arc<dyn Store> = Arc::new(faults.clone());
         let clock: Arc<dyn Clock> = Arc::new(around.clock.clone());
         let ids: Arc<dyn IdGenerator> = Arc::new(around.ids.clone());

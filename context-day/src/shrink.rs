@@ -1,32 +1,76 @@
-//! Shrinking of a failing list: parts are left out as long as what is left fails too.
+//! Leaving out of what a failure does not need.
 
-/// Returns a shorter list that fails. Leaves out runs, first long ones, in at most `tries` tries.
-pub(crate) fn shortest<T: Clone>(
-    mut all: Vec<T>,
-    mut tries: usize,
-    mut fails: impl FnMut(&[T]) -> bool,
-) -> Vec<T> {
-    let mut run = all.len().div_ceil(2).max(1);
-    loop {
-        let before = all.len();
-        let mut end = all.len();
-        while end > 0 {
-            let Some(left) = tries.checked_sub(1) else { return all };
-            tries = left;
-            let begin = end.saturating_sub(run);
-            let mut fewer = all.clone();
-            fewer.drain(begin..end);
-            if fails(&fewer) {
-                all = fewer;
+/// Shortens a list that fails, in a limited number of tries.
+pub(crate) struct Shrinker<F> {
+    tries: usize,
+    fails: F,
+}
+
+impl<F> Shrinker<F> {
+    /// `fails` tells how many of its elements a list needs to fail. `None`: it does not fail.
+    pub(crate) fn new(tries: usize, fails: F) -> Self {
+        Self { tries, fails }
+    }
+
+    /// Leaves out all elements with the same key at once, for each key, as far as it still fails.
+    pub(crate) fn by_key<T, K>(&mut self, mut all: Vec<T>, key: impl Fn(&T) -> Option<K>) -> Vec<T>
+    where
+        T: Clone,
+        K: PartialEq,
+        F: FnMut(&[T]) -> Option<usize>,
+    {
+        let mut keys: Vec<K> = Vec::new();
+        for known in all.iter().filter_map(&key) {
+            if !keys.contains(&known) {
+                keys.push(known);
             }
-            end = begin.min(all.len());
         }
-        if run == 1 && all.len() == before {
-            return all;
+        for one in keys {
+            let others = all.iter().filter(|element| key(element).as_ref() != Some(&one));
+            let others: Vec<T> = others.cloned().collect();
+            if others.len() < all.len()
+                && let Some(shorter) = self.try_one(others)
+            {
+                all = shorter;
+            }
         }
-        if run > 1 {
+        all
+    }
+
+    /// Leaves out runs, first long ones, and at last each element.
+    pub(crate) fn by_runs<T: Clone>(&mut self, mut all: Vec<T>) -> Vec<T>
+    where
+        F: FnMut(&[T]) -> Option<usize>,
+    {
+        let mut run = all.len().div_ceil(2).max(1);
+        loop {
+            let before = all.len();
+            let mut end = all.len();
+            while end > 0 && self.tries > 0 {
+                let begin = end.saturating_sub(run);
+                let mut fewer = all.clone();
+                fewer.drain(begin..end);
+                if let Some(shorter) = self.try_one(fewer) {
+                    all = shorter;
+                }
+                end = begin.min(all.len());
+            }
+            if self.tries == 0 || (run == 1 && all.len() == before) {
+                return all;
+            }
             run = run.div_ceil(2).min(all.len().max(1));
         }
+    }
+
+    /// Returns what such a list needs of its beginning to fail.
+    fn try_one<T>(&mut self, mut fewer: Vec<T>) -> Option<Vec<T>>
+    where
+        F: FnMut(&[T]) -> Option<usize>,
+    {
+        self.tries = self.tries.checked_sub(1)?;
+        let needed = (self.fails)(&fewer)?;
+        fewer.truncate(needed);
+        Some(fewer)
     }
 }
 
@@ -36,9 +80,16 @@ mod tests {
 
     #[test]
     fn what_is_not_needed_goes() {
-        let needs = |all: &[u32]| all.contains(&3) && all.contains(&77);
-        assert_eq!(shortest((0..1_000).collect(), 400, needs), [3, 77]);
-        assert!(shortest((0..100).collect::<Vec<u32>>(), 400, |_| true).is_empty());
-        assert_eq!(shortest(vec![1, 2], 0, |_| true), [1, 2]);
+        let needs = |all: &[u32]| {
+            let last = all.iter().position(|number| *number == 77)?;
+            all[..last].contains(&3).then_some(last + 1)
+        };
+        let all = || (0..1_000).collect::<Vec<u32>>();
+        assert_eq!(Shrinker::new(400, needs).by_runs(all()), [3, 77]);
+        let multiples = Shrinker::new(400, needs).by_key(all(), |number| Some(number % 10));
+        assert_eq!(multiples, [3, 7, 13, 17, 23, 27, 33, 37, 43, 47, 53, 57, 63, 67, 73, 77]);
+        let none = Shrinker::new(400, |_: &[u32]| Some(0)).by_runs(all());
+        assert!(none.is_empty());
+        assert_eq!(Shrinker::new(0, needs).by_runs(vec![3, 5, 77]), [3, 5, 77]);
     }
 }

@@ -141,6 +141,43 @@ pub enum DayStep {
     Check,
 }
 
+impl DayStep {
+    /// Returns the chat of a step that is about one.
+    pub fn chat(&self) -> Option<ChatSlot> {
+        match *self {
+            Self::Ask { chat, .. }
+            | Self::Proceed { chat, .. }
+            | Self::SubAgent { chat, .. }
+            | Self::Cancel(chat)
+            | Self::Suspend(chat)
+            | Self::Abandon(chat)
+            | Self::Resume(chat)
+            | Self::Rewind { chat, .. }
+            | Self::Branch(chat)
+            | Self::Switch { chat, .. }
+            | Self::Checkpoint(chat)
+            | Self::Restore(chat)
+            | Self::Fork(chat)
+            | Self::Redact { chat, .. }
+            | Self::ChangeProvider(chat)
+            | Self::Delete(chat) => Some(chat),
+            _ => None,
+        }
+    }
+
+    /// Returns the user of a step that is about one.
+    pub fn user(&self) -> Option<UserSlot> {
+        match *self {
+            Self::Remember(user)
+            | Self::Round(user)
+            | Self::Search { user, .. }
+            | Self::Retain { user, .. }
+            | Self::Erase(user) => Some(user),
+            _ => self.chat().map(|chat| chat.user),
+        }
+    }
+}
+
 impl fmt::Display for DayStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |user: &UserSlot| USERS.get(*user).copied().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 mod checks;
 mod commands;
+mod plants;
 mod removal;
 mod scan;
 
@@ -149,10 +150,9 @@ impl World {
         }
     }
 
-    /// Reads everything that is stored, for the end of a run.
+    /// Checks the store and reads everything in it, for the end of a run.
     pub fn finish(&mut self) -> Result<(), DayFailure> {
-        self.scan()?;
-        self.check_store().map(drop)
+        self.scan()
     }
 
     fn process(&mut self) -> Result<&mut Process, DayFailure> {

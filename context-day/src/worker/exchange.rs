@@ -159,7 +159,7 @@ async fn hand_over(
     match &reply.content {
         ReplyContent::Body(body) if !reply.is_broken => turn.received(reply.status, body),
         ReplyContent::Body(_) => {
-            let codec = provider(codec).map_err(context_runtime::Error::from)?;
+            let codec = provider(codec)?;
             turn.answered(reply.read(&*codec));
         }
         ReplyContent::Events(events) => {

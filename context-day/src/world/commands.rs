@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use context_runtime::removal::{Redaction, RemovalOptions, redact_messages};
+use context_runtime::MessageId;
 use context_runtime::store::{ChainEnd, Node, Window};
-use context_runtime::{Clock, MessageId};
 use context_simulator::{AnswerPiece, ProviderFault};
 
 use super::{TurnSum, World, chat_ref};
 use crate::expected::{Entry, EntryState, ExpectedChat};
 use crate::failure::{DayFailure, Invariant};
 use crate::marker::{DayMarker, markers};
-use crate::planted::PlantedFault;
 use crate::scene::{CHATS, ChatSlot};
 use crate::step::{DayStep, Reply};
 use crate::texts::text;
@@ -140,7 +138,7 @@ impl World {
         let is_hit = process.faults.armed() < armed;
         // A chat whose creation failed may be stored.
         let chats = &mut self.user(slot.user).chats;
-        let chat = chats.entry(slot.chat_name().to_owned()).or_insert_with(ExpectedChat::new);
+        let chat = chats.entry(slot.chat_name().to_owned()).or_default();
         match opened {
             None => {
                 self.crash()?;
@@ -275,7 +273,10 @@ impl World {
     }
 
     /// Returns the stored messages of the active branch, with their markers.
-    fn nodes(&mut self, slot: ChatSlot) -> Result<Vec<(MessageId, Vec<DayMarker>)>, DayFailure> {
+    pub(super) fn nodes(
+        &mut self,
+        slot: ChatSlot,
+    ) -> Result<Vec<(MessageId, Vec<DayMarker>)>, DayFailure> {
         let Some(branch) = self.chat(slot).map(|chat| chat.active.clone()) else {
             return Ok(Vec::new());
         };
@@ -323,7 +324,7 @@ impl World {
             }
         } else {
             let chats = &mut self.user(slot.user).chats;
-            let chat = chats.entry(work.chat).or_insert_with(ExpectedChat::new);
+            let chat = chats.entry(work.chat).or_default();
             chat.moved_perhaps = work.entries.is_empty();
             chat.acknowledge(&work.branch, work.entries);
         }
@@ -350,32 +351,10 @@ impl World {
             return self.remove_copy(slot);
         }
         let Some(chat) = self.chat(slot) else { return Ok(()) };
-        let mut copy = ExpectedChat::new();
+        let mut copy = ExpectedChat::default();
         copy.acknowledge("main", chat.entries(&chat.active.clone()).iter().copied());
         self.user(slot.user).chats.insert(CHATS[CHATS.len() - 1].to_owned(), copy);
         Ok(())
-    }
-
-    /// Plants a fault of the store or of the recorder at the end of a turn.
-    fn plant(&mut self, slot: ChatSlot) -> Result<(), DayFailure> {
-        match self.around.planted {
-            Some(PlantedFault::KeepsRoundsOpen) => self.round(slot.user).map(drop),
-            Some(PlantedFault::LosesMessages) => {
-                let Some((newest, _)) = self.nodes(slot)?.pop() else { return Ok(()) };
-                let process = self.process()?;
-                let (raw, chat) = (Arc::clone(&process.raw), chat_ref(slot.user, slot.chat_name()));
-                let now = self.around.clock.now();
-                let lost = self.process()?.run(async move {
-                    let (words, options) = (Redaction::Words, RemovalOptions::at(now));
-                    redact_messages(&*raw, &chat, &[newest], words, &options).await
-                });
-                match lost {
-                    Some(Ok(_)) => Ok(()),
-                    _ => Err(DayFailure::unexpected("the planted loss", "it failed")),
-                }
-            }
-            _ => Ok(()),
-        }
     }
 
     fn redacted(&mut self, slot: ChatSlot, redacted: &[DayMarker], failed: bool) {

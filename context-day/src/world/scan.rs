@@ -45,11 +45,13 @@ impl World {
 
     /// Reads everything that is stored, and checks whose it is.
     pub(super) fn scan(&mut self) -> Result<(), DayFailure> {
-        for user in 0..USERS.len() {
+        // What cannot be read is told as what is wrong with the store.
+        self.check_store()?;
+        for (user, name) in USERS.iter().enumerate() {
             let stored = self.stored_chats(user)?;
             let expected: Vec<_> = self.user(user).chats.keys().cloned().collect();
             if let Some(other) = stored.iter().find(|name| !expected.contains(name)) {
-                let text = format!("{}'s {other} is stored, and should not be", USERS[user]);
+                let text = format!("{name}'s {other} is stored, and should not be");
                 return Err(DayFailure::new(Invariant::Erased, text));
             }
             for chat in &expected {
