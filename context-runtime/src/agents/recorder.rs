@@ -200,14 +200,28 @@ async fn begin(
     };
     let left = newest.as_ref().filter(unfinished);
     if let Some(head) = left.filter(|head| !trajectories.is_open(&head.round)) {
-        let round = trajectories.open(&head.round, OpenOptions::new()).await?;
-        if is_recorded(&round, &turn.question.0) {
-            round.set_state(RoundState::Open).await?;
+        let reference = &head.round;
+        let open = || trajectories.open(reference, OpenOptions::new());
+        let settled = match settle(open().await?, turn).await {
+            // What is kept in memory is older than what is stored, as after a removal.
+            Err(RecordError::Superseded { .. }) => settle(open().await?, turn).await?,
+            settled => settled?,
+        };
+        if let Some(round) = settled {
             return Ok(round);
         }
-        round.close(RoundState::Interrupted).await?;
     }
     ask(trajectories.begin_after(agent, newest.as_ref()).await?, turn).await
+}
+
+/// Returns a round that nobody closed if it is of this turn, and closes it otherwise.
+async fn settle(round: OpenRound, turn: &StoredTurn) -> Result<Option<OpenRound>, RecordError> {
+    if is_recorded(&round, &turn.question.0) {
+        round.set_state(RoundState::Open).await?;
+        return Ok(Some(round));
+    }
+    round.close(RoundState::Interrupted).await?;
+    Ok(None)
 }
 
 /// Records the question of a turn.

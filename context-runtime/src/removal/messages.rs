@@ -82,7 +82,7 @@ pub async fn redact_messages(
     options.cancel.check(OPERATION)?;
     // Linked content is removed first: as long as the messages exist, a repeated call finds the
     // links.
-    rounds::clear_linked(store, chat, &messages, &mut walk).await?;
+    rounds::clear_linked(store, chat, (&messages, &removed.nodes), &mut walk).await?;
     memories::forget_message(store, chat, removed.names.iter(), &mut walk).await?;
     remove_streams(store, chat, &removed, &mut walk).await?;
     remove_title(store, chat, &removed, &mut walk).await?;
@@ -91,7 +91,7 @@ pub async fn redact_messages(
     redact_history(store.history(), chat, &removed.nodes, redaction, &mut walk).await?;
     if !options.dry_run {
         // Removes what was captured or recorded in the meantime.
-        rounds::clear_linked(store, chat, &messages, &mut walk).await?;
+        rounds::clear_linked(store, chat, (&messages, &removed.nodes), &mut walk).await?;
         memories::forget_message(store, chat, removed.names.iter(), &mut walk).await?;
     }
     if options.find_copies {

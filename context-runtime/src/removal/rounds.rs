@@ -12,10 +12,11 @@ use context_core::store::{
     Cursor, PageWalk, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore,
 };
 use context_core::trajectory::{
-    Change, Edge, NodeId, RoundHead, RoundRecord, RoundRef, RoundState, TrajectoryNode,
+    AgentRef, Change, Edge, NodeId, RoundHead, RoundRecord, RoundRef, RoundState, TrajectoryNode,
+    TrajectoryNodeKind,
 };
 use context_core::{
-    ChatId, ChatRef, Error, ErrorKind, MessageId, Result, SessionId, Store, Timestamp,
+    ChatId, ChatRef, Error, ErrorKind, MessageId, Node, Result, SessionId, Store, Timestamp,
 };
 
 use super::memories::session;
@@ -27,11 +28,12 @@ const OPERATION: &str = "redact_round";
 /// The maximum number of attempts at a change that conflicts with other writers of the round.
 const ATTEMPTS: usize = 16;
 
-/// Empties the nodes that stand for messages of a chat.
+/// Empties the nodes that stand for messages of a chat, and those with a result that one of the
+/// messages has.
 pub(super) async fn clear_linked(
     store: &dyn Store,
     chat: &ChatRef,
-    messages: &[MessageId],
+    (messages, stored): (&[MessageId], &[Arc<Node>]),
     walk: &mut RemovalWalk<'_>,
 ) -> Result<()> {
     let Some(trajectories) = store.trajectories() else { return Ok(()) };
@@ -39,11 +41,54 @@ pub(super) async fn clear_linked(
     let linked = |node: &TrajectoryNode| {
         node.messages.iter().any(|link| link.chat == chat.chat && wanted.contains(&link.message))
     };
-    for round in linked_rounds(trajectories, chat, messages).await? {
+    let results = results(chat, stored);
+    let mut rounds = linked_rounds(trajectories, chat, messages).await?;
+    rounds.extend(results.keys().cloned());
+    for round in rounds {
         walk.options.cancel.check(OPERATION)?;
-        clear(trajectories, &round, linked, walk).await?;
+        let calls = results.get(&round).map_or(&[][..], Vec::as_slice);
+        let has_result = |node: &TrajectoryNode| {
+            node.kind() == TrajectoryNodeKind::Action
+                && node.messages.iter().any(|link| link.chat == chat.chat)
+                && calls.iter().any(|call| is_of_call(&node.label, call))
+        };
+        clear(trajectories, &round, |node| linked(node) || has_result(node), walk).await?;
     }
     Ok(())
+}
+
+/// Returns the calls whose results are in the messages, by the round in which they were written. An
+/// action is linked to the message of its result when it is called. A turn that is continued later
+/// stores the result in another message.
+fn results(chat: &ChatRef, stored: &[Arc<Node>]) -> BTreeMap<RoundRef, Vec<Arc<str>>> {
+    let mut results: BTreeMap<RoundRef, Vec<Arc<str>>> = BTreeMap::new();
+    for message in stored.iter().filter_map(|node| node.message().ok()) {
+        let run = message.written_in().and_then(|written_in| written_in.run);
+        if let Some(round) = run.and_then(|run| round_of_run(chat, &run)) {
+            let calls = message.tool_results().map(|result| Arc::from(&*result.call_id));
+            results.entry(round).or_default().extend(calls);
+        }
+    }
+    results.retain(|_, calls| !calls.is_empty());
+    results
+}
+
+/// Returns the round that the run of a message names.
+fn round_of_run(chat: &ChatRef, run: &str) -> Option<RoundRef> {
+    let mut parts = run.rsplitn(3, '/');
+    let (round, agent, session) = (parts.next()?, parts.next()?, parts.next()?);
+    let agent = AgentRef::new(chat.user.clone(), session, agent.parse().ok()?);
+    Some(agent.round(round.parse().ok()?))
+}
+
+/// Whether an action with this label is one of this call. The label of a call is its id, or the
+/// hash of a long one; a repeated id is numbered.
+fn is_of_call(label: &str, call: &str) -> bool {
+    let is_numbered = |rest: &str| rest.is_empty() || rest.starts_with('#');
+    label.strip_prefix(call).is_some_and(is_numbered) || {
+        let hash = blake3::hash(call.as_bytes()).to_hex();
+        label.strip_prefix(hash.as_str()).is_some_and(is_numbered)
+    }
 }
 
 /// Returns the rounds with a node that stands for one of the messages.

@@ -304,6 +304,55 @@ async fn a_turn_is_continued_by_another_process_after_every_step() {
     assert_eq!(actions.count(), 2, "each call is recorded once");
 }
 
+/// Regression test: the result of a call that a continued turn gives is in another message than the
+/// one that its action is linked to, and stayed in the round when that message was redacted.
+#[tokio::test]
+async fn a_redacted_result_of_a_continued_turn_leaves_the_round() {
+    let store = store().await;
+    let model = simulator(asks_twice);
+    let agents = agents(&store, model.clone());
+    let mut chat = chat(&agents).await;
+    let mut turn = chat.turn("Weather?").tools([weather()]).begin().await.unwrap();
+    let request = turn.next().await.unwrap().unwrap();
+    let reply = model.send(request.body().as_str());
+    turn.received(reply.status, &reply.to_text());
+    let calls = turn.tool_calls();
+    turn.result(calls[1].result("quetzal"));
+    turn.suspend().await.unwrap();
+    let mut turn = chat.resume().tools([weather()]).begin().await.unwrap();
+    turn.result(calls[0].result("pangolin"));
+    assert!(turn.next().await.unwrap().is_some());
+    turn.cancel().await.unwrap();
+    let recorded = async || {
+        let records: Vec<_> = rounds(&store).await.iter().map(|round| round.to_record()).collect();
+        serde_json::to_string(&records).unwrap()
+    };
+    assert!(recorded().await.contains("quetzal") && recorded().await.contains("pangolin"));
+
+    let nodes = chat.engine().graph().await.unwrap().nodes;
+    let newest = nodes.iter().rfind(|placed| placed.node.role() == Some(Role::Tool)).unwrap();
+    let id = newest.node.id.clone();
+    chat.engine_mut().redact(&id).await.unwrap();
+    assert!(recorded().await.contains("quetzal"));
+    assert!(!recorded().await.contains("pangolin"));
+}
+
+/// Regression test: a removal wrote to the round of a dropped turn, which was still in memory. The
+/// next turn could not close it, and was not recorded.
+#[tokio::test]
+async fn a_turn_after_a_redacted_one_that_was_dropped_is_recorded() {
+    let store = store().await;
+    let agents = agents(&store, simulator(done));
+    let mut chat = chat(&agents).await;
+    let dropped = chat.turn("Hello?").begin().await.unwrap();
+    let question = dropped.id().clone();
+    drop(dropped);
+    chat.engine_mut().redact(&question).await.unwrap();
+    let answer = chat.ask("And now?").await.unwrap();
+    assert_eq!(answer.report.diagnostics, []);
+    assert_eq!(states(&store).await, [RoundState::Interrupted, RoundState::Closed]);
+}
+
 /// A program that waits itself is told how long.
 #[tokio::test]
 async fn a_call_that_does_not_sleep_names_the_wait() {
