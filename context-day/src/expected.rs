@@ -174,8 +174,24 @@ impl ExpectedChat {
 pub(crate) struct ExpectedUser {
     pub(crate) life: u32,
     pub(crate) chats: BTreeMap<String, ExpectedChat>,
+    /// The beginnings of the names of sub-agents' chats that a failed call perhaps made.
+    pub(crate) perhaps: BTreeSet<String>,
     /// The stored facts.
     pub(crate) facts: BTreeSet<DayMarker>,
     /// Redacted texts that no other chat has a copy of.
     pub(crate) redacted: BTreeSet<DayMarker>,
+}
+
+impl ExpectedUser {
+    /// Takes a stored chat for that of a sub-agent whose call failed, with what it holds. Returns
+    /// whether there was such a call.
+    pub(crate) fn adopt(&mut self, chat: &str) -> bool {
+        let is_known = self.perhaps.iter().any(|begin| chat.starts_with(begin));
+        if is_known {
+            let mut adopted = ExpectedChat { moved_perhaps: true, ..ExpectedChat::default() };
+            adopted.branches.clear();
+            self.chats.insert(chat.to_owned(), adopted);
+        }
+        is_known
+    }
 }

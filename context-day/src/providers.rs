@@ -174,7 +174,12 @@ impl State {
             return broken(Invariant::NewestRequest, format!("{newest} is not in a request"));
         }
         match outgoing.cached {
-            Some(cached) if !is_planned && served.cache_read + CACHE_STEP < cached => {
+            // A provider that counts more than the agent refuses some requests, and reads nothing.
+            Some(cached)
+                if !is_planned
+                    && served.is_answered()
+                    && served.cache_read + CACHE_STEP < cached =>
+            {
                 let text = format!("{} of {cached} tokens were read", served.cache_read);
                 broken(Invariant::CachePrefix, text)
             }

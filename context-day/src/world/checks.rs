@@ -108,7 +108,12 @@ impl World {
         let told = (sum.usage.total_input(), sum.usage.output);
         match recorded == told {
             true => Ok(()),
-            false => broken(format!("used {told:?} tokens, and {recorded:?} are recorded")),
+            false => {
+                let notes: Vec<_> =
+                    account.report.diagnostics.iter().map(ToString::to_string).collect();
+                let notes = notes.join("; ");
+                broken(format!("used {told:?} tokens, and {recorded:?} are recorded; {notes}"))
+            }
         }
     }
 

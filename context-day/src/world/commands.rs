@@ -96,6 +96,9 @@ impl World {
         }
         self.around.clock.advance(outcome.wait);
         let failed = outcome.error.is_some();
+        if failed && matches!(step, DayStep::SubAgent { .. }) {
+            self.doubt_helpers(slot);
+        }
         self.learn(slot, &mut outcome)?;
         match (failed, is_move) {
             (true, true) => {
@@ -331,8 +334,10 @@ impl World {
         Ok(())
     }
 
-    /// A sub-agent may have been at work when the process died.
+    /// A sub-agent may have been at work when the process died, or when a call failed.
     fn doubt_helpers(&mut self, slot: ChatSlot) {
+        let name = format!("{}/", slot.chat_name());
+        self.user(slot.user).perhaps.insert(name);
         if let Some(chat) = self.chat(slot) {
             chat.moved_perhaps = true;
         }
