@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::failure::DayFailure;
-use crate::planted::PlantedFault;
+use crate::planted::PlantedDefect;
 use crate::process::Subject;
 use crate::resident::ResidentMemory;
 use crate::schedule::Schedule;
@@ -24,7 +24,7 @@ pub struct Day {
     /// The store.
     pub subject: Subject,
     /// A fault of the library, to show that it is noticed.
-    pub planted: Option<PlantedFault>,
+    pub planted: Option<PlantedDefect>,
 }
 
 /// The report of a run.

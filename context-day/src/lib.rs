@@ -30,7 +30,7 @@ mod world;
 pub use day::{Day, DayReport, Story};
 pub use failure::{DayFailure, Invariant};
 pub use marker::{DayMarker, markers};
-pub use planted::PlantedFault;
+pub use planted::PlantedDefect;
 pub use process::Subject;
 pub use scene::{CHATS, ChatSlot, USERS, UserSlot};
 pub use schedule::Schedule;

@@ -6,10 +6,21 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Parser;
-use context_day::{Day, DayReport, DayStep, PlantedFault, Subject};
+use context_day::{Day, DayReport, DayStep, PlantedDefect, Subject};
 
 /// Runs a simulated day from a seed, and tells the story of a broken invariant
 #[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  context-day --days 10 --steps 5000        ten days of fresh seeds
+  context-day --long --seed 1               a million steps
+  context-day --seed 7 --tell               each step and its effect
+  context-day --seed 7 --keep 3,17,40       the story that a failure printed
+  context-day --seed 211 --plant changes-prefix   a planted fault, found and told
+
+A day that breaks an invariant is shortened to a story, which takes up to 400 shorter days; --whole
+leaves that out. The exit status is then 1. A seed means the same day on every machine, except on
+SQLite, whose threads are not scheduled by the day.")]
 struct Args {
     /// The seed [default: a new one each time]
     #[arg(long)]
@@ -37,7 +48,7 @@ struct Args {
     whole: bool,
     /// Plant a fault in the library, to see it noticed
     #[arg(long, value_enum)]
-    plant: Option<PlantedFault>,
+    plant: Option<PlantedDefect>,
 }
 
 fn main() -> ExitCode {

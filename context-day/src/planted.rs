@@ -11,7 +11,7 @@ use context_runtime::{Json, Message, Role};
 /// A fault of the library under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[non_exhaustive]
-pub enum PlantedFault {
+pub enum PlantedDefect {
     /// A request has a rule broken: its roles are unknown ones.
     BreaksRules,
     /// A long request is sent with much more text.
@@ -42,12 +42,15 @@ pub enum PlantedFault {
 #[derive(Debug)]
 pub(crate) struct PlantedCodec {
     inner: Arc<dyn ModelCodec>,
-    planted: PlantedFault,
+    planted: PlantedDefect,
     requests: std::sync::atomic::AtomicU64,
 }
 
 impl PlantedCodec {
-    pub(crate) fn around(inner: Arc<dyn ModelCodec>, planted: PlantedFault) -> Arc<dyn ModelCodec> {
+    pub(crate) fn around(
+        inner: Arc<dyn ModelCodec>,
+        planted: PlantedDefect,
+    ) -> Arc<dyn ModelCodec> {
         Arc::new(Self { inner, planted, requests: 0.into() })
     }
 
@@ -57,15 +60,15 @@ impl PlantedCodec {
             .collect();
         let mut messages = request.messages.to_vec();
         match self.planted {
-            PlantedFault::DropsFirst if requests.len() > 2 => {
+            PlantedDefect::DropsFirst if requests.len() > 2 => {
                 messages.remove(requests[0]);
             }
-            PlantedFault::DropsNewest if messages.last().is_some_and(|m| m.role == Role::Tool) => {
+            PlantedDefect::DropsNewest if messages.last().is_some_and(|m| m.role == Role::Tool) => {
                 if let Some(newest) = requests.last().filter(|_| requests.len() > 1) {
                     messages.remove(*newest);
                 }
             }
-            PlantedFault::Leaks if requests.len() > 1 => {
+            PlantedDefect::Leaks if requests.len() > 1 => {
                 let own = messages
                     .iter()
                     .find_map(|message| crate::marker::markers(&message.readable_text()).next());
@@ -75,10 +78,10 @@ impl PlantedCodec {
                     messages.insert(0, Arc::new(Message::from(text.as_str())));
                 }
             }
-            PlantedFault::Overfills if messages.len() > 3 => {
+            PlantedDefect::Overfills if messages.len() > 3 => {
                 messages.insert(0, Arc::new(Message::from("much ".repeat(9_000).as_str())));
             }
-            PlantedFault::ChangesPrefix => {
+            PlantedDefect::ChangesPrefix => {
                 let number = self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 messages.insert(0, Arc::new(Message::from(format!("This is {number}.").as_str())));
             }
@@ -97,7 +100,7 @@ impl MessageCodec for PlantedCodec {
         let mut request = request.clone();
         self.change(&mut request);
         let mut lowered = self.inner.lower(&request)?;
-        if self.planted == PlantedFault::BreaksRules && request.messages.len() > 3 {
+        if self.planted == PlantedDefect::BreaksRules && request.messages.len() > 3 {
             let body = lowered.body.as_str().replace(r#""role":"user""#, r#""role":"person""#);
             lowered.body = Json::from_text(body).unwrap_or_else(|_| lowered.body.clone());
         }
@@ -117,7 +120,7 @@ impl ModelCodec for PlantedCodec {
     fn lift_answer(&self, body: &Json) -> Result<context_runtime::model::Answer, WireError> {
         let mut answer = self.inner.lift_answer(body)?;
         if let Some(usage) = &mut answer.usage
-            && self.planted == PlantedFault::Overcharges
+            && self.planted == PlantedDefect::Overcharges
         {
             usage.output *= 2;
         }

@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 use crate::environment::{DayClock, DayCounter, DayIds};
-use crate::planted::{PlantedCodec, PlantedFault};
+use crate::planted::{PlantedCodec, PlantedDefect};
 use crate::providers::{Providers, VendorModel};
 use crate::scene::{ChatSlot, MAX_OUTPUT, RESERVE, VENDORS, Vendor, WINDOW};
 use crate::worker::{Command, Envelope, Outcome, Worker};
@@ -39,7 +39,7 @@ pub(crate) struct Surroundings {
     pub(crate) clock: DayClock,
     pub(crate) ids: DayIds,
     pub(crate) providers: Providers,
-    pub(crate) planted: Option<PlantedFault>,
+    pub(crate) planted: Option<PlantedDefect>,
     /// The store in memory, which outlives a process as a file would.
     pub(crate) memory: Option<Arc<dyn Store>>,
 }
@@ -87,7 +87,7 @@ impl Process {
             around.memory = Some(Arc::clone(&raw));
         }
         let plan = match around.planted {
-            Some(PlantedFault::FailsUnplanned) => {
+            Some(PlantedDefect::FailsUnplanned) => {
                 FaultPlan::default().with(Operation::Commit, UNPLANNED, Fault::BeforeApply)
             }
             _ => FaultPlan::default(),

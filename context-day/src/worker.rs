@@ -103,6 +103,8 @@ pub(crate) struct Account {
     pub(crate) usd: f64,
     /// Whether the turn has ended with an answer.
     pub(crate) is_answered: bool,
+    /// Whether a fault of the provider hit it.
+    pub(crate) is_hit: bool,
 }
 
 /// A command and where its outcome goes.
@@ -336,7 +338,7 @@ impl Worker {
 }
 
 fn account(report: TurnReport, open: &OpenTurn, is_answered: bool) -> Account {
-    Account { report, charged: open.charged, usd: open.usd, is_answered }
+    Account { report, charged: open.charged, usd: open.usd, is_answered, is_hit: open.is_hit }
 }
 
 fn difference(now: Usage, before: Usage) -> Usage {

@@ -17,7 +17,7 @@ use crate::environment::{DayClock, DayIds};
 use crate::expected::{ExpectedChat, ExpectedUser};
 use crate::failure::{DayFailure, Invariant};
 use crate::marker::DayMarker;
-use crate::planted::PlantedFault;
+use crate::planted::PlantedDefect;
 use crate::process::{KEPT_ROUNDS, Process, Subject, Surroundings};
 use crate::providers::Providers;
 use crate::scene::{CHATS, ChatSlot, USERS, UserSlot, VENDORS};
@@ -59,7 +59,7 @@ pub struct World {
 
 impl World {
     /// Creates the world before its first step.
-    pub fn new(subject: Subject, planted: Option<PlantedFault>) -> anyhow::Result<Self> {
+    pub fn new(subject: Subject, planted: Option<PlantedDefect>) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let clock = DayClock::default();
         let providers = Providers::new(&clock)?;

@@ -1,6 +1,6 @@
 //! Days of fixed seeds, and planted faults: each is noticed, and told as a short story.
 
-use context_day::{Day, DayReport, Invariant, PlantedFault, Subject};
+use context_day::{Day, DayReport, Invariant, PlantedDefect, Subject};
 
 /// The steps of a day in the ordinary tests.
 const STEPS: u64 = 100;
@@ -38,7 +38,7 @@ fn a_replay_of_all_steps_is_the_day() {
 }
 
 /// Plants a fault, and returns the invariant that breaks and its story.
-fn story(planted: PlantedFault, seed: u64) -> (Invariant, String) {
+fn story(planted: PlantedDefect, seed: u64) -> (Invariant, String) {
     let day = Day { planted: Some(planted), ..Day::new(seed, 300) };
     let story = day.story().expect("a day can begin").expect("the fault is noticed");
     let again = day.replay(&story.numbers(), |_, _, _| ()).expect("a day can begin");
@@ -51,7 +51,7 @@ macro_rules! planted {
     ($($name:ident: $planted:ident, $seed:literal => $invariant:ident;)+) => {$(
         #[test]
         fn $name() {
-            let (invariant, story) = story(PlantedFault::$planted, $seed);
+            let (invariant, story) = story(PlantedDefect::$planted, $seed);
             assert_eq!(invariant, Invariant::$invariant, "{story}");
             insta::assert_snapshot!(story);
         }

@@ -97,6 +97,8 @@ impl World {
         }
         let sum = self.turns.entry(slot).or_insert(TurnSum::unknown());
         sum.usage += reported;
+        // A reply that broke off was paid and has no node.
+        sum.is_disturbed |= account.is_hit && !account.is_answered;
         if !account.is_answered {
             return Ok(());
         }

@@ -102,9 +102,9 @@ impl World {
         self.learn(slot, &mut outcome)?;
         match (failed, is_move) {
             (true, true) => {
-                if let Some(chat) = self.chat(slot) {
-                    chat.moved_perhaps = true;
-                }
+                self.chat(slot).into_iter().for_each(|chat| chat.moved_perhaps = true);
+                // The handle does not know where the stored chat is: a program opens it again.
+                self.close(slot)?;
             }
             (false, true) => self.moved(slot, &outcome, made),
             _ => {}

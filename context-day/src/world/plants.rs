@@ -9,7 +9,7 @@ use context_runtime::{Clock, Result};
 
 use super::{World, chat_ref};
 use crate::failure::DayFailure;
-use crate::planted::PlantedFault;
+use crate::planted::PlantedDefect;
 use crate::scene::ChatSlot;
 
 /// The rounds that a turn leaves open.
@@ -18,11 +18,11 @@ const LEFT_OPEN: usize = 12;
 impl World {
     pub(super) fn plant(&mut self, slot: ChatSlot) -> std::result::Result<(), DayFailure> {
         match self.around.planted {
-            Some(PlantedFault::KeepsRoundsOpen) => {
+            Some(PlantedDefect::KeepsRoundsOpen) => {
                 (0..LEFT_OPEN).try_for_each(|_| self.round(slot.user).map(drop))
             }
-            Some(PlantedFault::LosesMessages) => self.lose_newest(slot),
-            Some(PlantedFault::DamagesRounds) => self.damage_round(slot),
+            Some(PlantedDefect::LosesMessages) => self.lose_newest(slot),
+            Some(PlantedDefect::DamagesRounds) => self.damage_round(slot),
             _ => Ok(()),
         }
     }

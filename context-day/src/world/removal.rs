@@ -9,7 +9,7 @@ use context_runtime::{CancelSignal, ChatRef, Clock, Retention, UserId};
 
 use super::{World, chat_ref};
 use crate::failure::{DayFailure, Invariant};
-use crate::planted::PlantedFault;
+use crate::planted::PlantedDefect;
 use crate::scene::{CHATS, ChatSlot, USERS, UserSlot};
 
 /// The most times that a removal is tried. Each try uses up the faults that are armed for it.
@@ -127,7 +127,7 @@ impl World {
         self.close_all_of(user)?;
         let name = UserId::from(USERS[user]);
         let now = self.around.clock.now();
-        let leaves = self.around.planted == Some(PlantedFault::ErasesChatsOnly);
+        let leaves = self.around.planted == Some(PlantedDefect::ErasesChatsOnly);
         for _ in 0..TRIES {
             let process = self.process()?;
             let flushing: Vec<_> = process.agents.clone();

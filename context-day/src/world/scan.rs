@@ -12,7 +12,7 @@ use context_runtime::{CancelSignal, Clock, Message, Result, Role, Store, limits}
 use super::{World, chat_ref};
 use crate::failure::{DayFailure, Invariant};
 use crate::marker::markers;
-use crate::planted::PlantedFault;
+use crate::planted::PlantedDefect;
 use crate::scene::{USERS, UserSlot};
 use crate::texts::text;
 
@@ -185,7 +185,7 @@ impl World {
     /// Records a round, as a program with a loop of its own does.
     pub(super) fn round(&mut self, user: UserSlot) -> Result<String, DayFailure> {
         let (question, answer) = (self.marker(user), self.marker(user));
-        let holds = self.around.planted == Some(PlantedFault::KeepsRoundsOpen);
+        let holds = self.around.planted == Some(PlantedDefect::KeepsRoundsOpen);
         let process = self.process()?;
         let (trajectories, armed) = (process.trajectories.clone(), process.faults.armed());
         let agents = if holds { 1 + user as u32 + question.number as u32 } else { 0 };
