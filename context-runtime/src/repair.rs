@@ -32,7 +32,7 @@ mod writer;
 
 use std::sync::Arc;
 
-use context_core::store::Maintenance;
+use context_core::store::{Finding, Maintenance};
 use context_core::{CancelSignal, Diagnostic, Error, ErrorKind, Result, Store, UserId};
 pub use context_store_kit::salvage::{Loss, LostKind, SalvageSink, SalvagedPiece};
 use serde::Serialize;
@@ -69,6 +69,10 @@ pub struct RepairReport {
     pub losses: Vec<Loss>,
     /// What the new store has otherwise than the damaged one, so that it is sound.
     pub changes: Vec<Diagnostic>,
+    /// What the check of the damaged store finds. A row that is no longer where it is looked for is
+    /// missed by nobody who reads through the traits, so a finding without a loss tells where to
+    /// compare. Empty where the file itself was read: then every loss is known.
+    pub findings: Vec<Finding>,
 }
 
 /// Saves the users of a store that lists its users, and also `users`, through the traits of the
@@ -82,7 +86,9 @@ pub async fn repair_store(
     check_empty(&*new).await?;
     let mut writer = RepairWriter::new(&*new, Arc::clone(&new), cancel);
     seam::read(damaged, users, &mut writer, cancel).await?;
-    writer.finish().await
+    let mut report = writer.finish().await?;
+    report.findings = seam::findings(damaged, cancel).await?;
+    Ok(report)
 }
 
 /// Saves the store at a URL, in the way that finds most. `users` are those of a store that cannot

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use context_runtime::Diagnostic;
 use context_runtime::repair::{Loss, RepairReport, repair_url};
-use context_runtime::store::OpenMode;
+use context_runtime::store::{Finding, OpenMode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ Example:
 The damaged store is only read; let no program write to it meanwhile. Everything of all users that
 is sound is written to the new store, which must be empty, and everything that is lost is named. A
 branch with a lost message ends in front of it; what comes after it is kept on a branch of its own,
-NAME-rest-1. The exit status is 1 if something is lost.
+NAME-rest-1. The exit status is 1 if something is lost or broken.
 
 With a store that does not list its users, name them with --user. Commit keys, leases, earlier
 versions of fragments and the log of branches are not saved, and of PostgreSQL and Redis not the
@@ -59,6 +59,9 @@ pub(super) struct RepairRecord<'a> {
     /// What the new store has otherwise than the damaged one, so that it is sound.
     #[schemars(with = "Vec<serde_json::Value>")]
     changes: &'a [Diagnostic],
+    /// What the check of the damaged store finds, if it was read as a sound one is.
+    #[schemars(with = "Vec<serde_json::Value>")]
+    findings: &'a [Finding],
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
@@ -78,7 +81,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let report = repair_url(&app.stores(), &damaged, Arc::clone(&new), &users, &signal).await?;
     let elapsed = progress.done().map(|elapsed| format!(" {elapsed}")).unwrap_or_default();
     print(&report, &elapsed, app)?;
-    Ok(if report.losses.is_empty() { Outcome::Success } else { Outcome::Findings })
+    let is_whole = report.losses.is_empty() && report.findings.is_empty();
+    Ok(if is_whole { Outcome::Success } else { Outcome::Findings })
 }
 
 fn print(report: &RepairReport, elapsed: &str, app: &mut App) -> Result<(), Failure> {
@@ -97,6 +101,7 @@ fn print(report: &RepairReport, elapsed: &str, app: &mut App) -> Result<(), Fail
             memories,
             losses: &report.losses,
             changes: &report.changes,
+            findings: &report.findings,
         });
     }
     for loss in &report.losses {
@@ -107,11 +112,16 @@ fn print(report: &RepairReport, elapsed: &str, app: &mut App) -> Result<(), Fail
         let head = app.out.paint(Style::Yellow, "changed").to_string();
         app.out.line(format_args!("{head}  {}", clean(&change.to_string())))?;
     }
+    for finding in &report.findings {
+        let head = app.out.paint(Style::Red, "broken").to_string();
+        app.out.line(format_args!("{head}  {finding}"))?;
+    }
     let saved = app.out.paint(Style::Green, "saved").to_string();
     let held = holdings([chats, messages, blobs, streams, rounds, memories]);
-    let lost = match report.losses.len() {
-        0 => String::from("nothing is lost"),
-        n => count(n, "loss"),
+    let lost = match (report.losses.len(), report.findings.len()) {
+        (0, 0) => String::from("nothing is lost"),
+        (0, n) => count(n, "finding"),
+        (n, _) => count(n, "loss"),
     };
     app.out.line(format_args!("{saved}: {held}; {lost}{elapsed}"))
 }

@@ -2,7 +2,7 @@
 
 use context_core::base::limits;
 use context_core::memory::MemoryScope;
-use context_core::store::{ChatQuery, Cursor, MemoryList, Page, PageWalk, RoundQuery};
+use context_core::store::{ChatQuery, Cursor, Finding, MemoryList, Page, PageWalk, RoundQuery};
 use context_core::{CancelSignal, Error, ErrorKind, Result, Store, UserId};
 use context_store_kit::salvage::{Loss, LostKind, SalvageSink, SalvagedPiece};
 
@@ -46,6 +46,16 @@ pub(super) async fn all<T>(
             return Ok((items, None));
         }
         after = following;
+    }
+}
+
+/// Returns what the check of a store finds, or why it finds nothing.
+pub(super) async fn findings(store: &dyn Store, cancel: &CancelSignal) -> Result<Vec<Finding>> {
+    let Some(maintenance) = store.maintenance() else { return Ok(Vec::new()) };
+    match maintenance.check(cancel).await {
+        Ok(report) => Ok(report.findings),
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Vec::new()),
+        Err(error) => Ok(vec![Finding::new(None, "the check", problem(error)?)]),
     }
 }
 
