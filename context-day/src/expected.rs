@@ -103,6 +103,34 @@ impl ExpectedChat {
         lists.flatten().any(|entry| entry.marker == marker && entry.state != EntryState::Redacted)
     }
 
+    /// Returns these texts of a branch, with those between and behind them that are redacted. They
+    /// stay stored, without their words, and the first request may be one of them.
+    pub(crate) fn part(&self, branch: &str, stored: &[DayMarker]) -> Vec<Entry> {
+        let mut rest = self.entries(branch);
+        let mut entries = Vec::new();
+        for marker in stored {
+            if let Some(at) = rest.iter().position(|entry| entry.marker == *marker) {
+                let (before, behind) = rest.split_at(at + 1);
+                let is_there = |it: &&Entry| it.marker == *marker || it.state != EntryState::Stored;
+                entries.extend(before.iter().filter(is_there));
+                rest = behind;
+            } else {
+                let known = self.uncertain.iter().find(|known| known.marker == *marker);
+                entries.push(Entry::new(*marker, known.is_some_and(|known| known.is_question)));
+            }
+        }
+        entries.extend(rest.iter().take_while(|entry| entry.state != EntryState::Stored));
+        entries
+    }
+
+    /// Returns the texts of a branch that a move of unknown outcome made of another one.
+    fn moved(&self, stored: &[DayMarker]) -> Vec<Entry> {
+        let is_kept = |entry: &&Entry| stored.contains(&entry.marker);
+        let shared = |name: &&String| self.entries(name).iter().filter(is_kept).count();
+        let origin = self.branches.keys().max_by_key(shared);
+        self.part(origin.map_or("", String::as_str), stored)
+    }
+
     /// Compares a branch with the stored texts. Uncertain ones that are stored are acknowledged by
     /// that: they must not be lost from now on.
     pub(crate) fn compare(
@@ -114,15 +142,11 @@ impl ExpectedChat {
         let broken = |text: String| {
             DayFailure::new(Invariant::Kept, format_args!("{place}, branch {branch}: {text}"))
         };
+        if !self.branches.contains_key(branch) && self.moved_perhaps {
+            self.branches.insert(branch.to_owned(), self.moved(stored));
+        }
         let Some(entries) = self.branches.get_mut(branch) else {
-            return match self.moved_perhaps {
-                true => {
-                    let known = stored.iter().map(|marker| Entry::new(*marker, false)).collect();
-                    self.branches.insert(branch.to_owned(), known);
-                    Ok(())
-                }
-                false => Err(broken("nobody made it".to_owned())),
-            };
+            return Err(broken("nobody made it".to_owned()));
         };
         let mut at = 0;
         for marker in stored {
@@ -193,5 +217,28 @@ impl ExpectedUser {
             self.chats.insert(chat.to_owned(), adopted);
         }
         is_known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_of_unknown_outcome_keeps_the_first_request() {
+        let marker = |number| DayMarker { user: 0, life: 0, number };
+        let mut chat = ExpectedChat { moved_perhaps: true, ..ExpectedChat::default() };
+        let said = [(1, true), (2, false), (3, true), (4, false)];
+        chat.acknowledge("main", said.map(|(number, asks)| Entry::new(marker(number), asks)));
+        let kept = [marker(1), marker(2), marker(3)];
+        assert!(chat.compare("desk", "rewound", &kept).is_ok());
+        assert_eq!(chat.first("rewound"), Some(marker(1)));
+        // A redacted first request is not seen, and the second one does not take its place.
+        chat.redact(marker(1), EntryState::Redacted);
+        let kept = [marker(2), marker(3)];
+        assert!(chat.compare("desk", "again", &kept).is_ok());
+        assert_eq!(chat.first("again"), None);
+        chat.moved_perhaps = false;
+        assert!(chat.compare("desk", "unknown", &kept).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! The providers of a day, and what holds for every request that reaches them.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,11 +31,21 @@ struct State {
     /// The next answer of a model.
     answer: Arc<Mutex<Vec<AnswerPiece>>>,
     lives: [u32; USERS.len()],
-    /// What summaries cost each user.
-    summaries: [Usage; USERS.len()],
+    /// What the requests of the library itself cost.
+    aside: BTreeMap<Aside, Usage>,
     requests: u64,
     digest: u64,
     failure: Option<DayFailure>,
+}
+
+/// Requests that the library itself sends. Those of other providers are apart: they may be for
+/// summaries written in the background, for other chats or since before a change of the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Aside {
+    pub(crate) user: UserSlot,
+    pub(crate) vendor: usize,
+    /// Whether they are for summaries, and not for the answers of sub-agents.
+    pub(crate) is_summary: bool,
 }
 
 /// A request to a provider.
@@ -72,7 +83,7 @@ impl Providers {
             summarizers,
             answer,
             lives: [0; USERS.len()],
-            summaries: [Usage::default(); USERS.len()],
+            aside: BTreeMap::new(),
             requests: 0,
             digest: 0,
             failure: None,
@@ -101,9 +112,9 @@ impl Providers {
         (state.requests, state.digest)
     }
 
-    /// Returns what the summaries of a user have cost so far.
-    pub(crate) fn summaries_of(&self, user: UserSlot) -> Usage {
-        self.state().summaries.get(user).copied().unwrap_or_default()
+    /// Returns what requests of the library itself have cost so far.
+    pub(crate) fn spent_aside(&self, aside: Aside) -> Usage {
+        self.state().aside.get(&aside).copied().unwrap_or_default()
     }
 
     /// Sends a request, whose answer has these pieces, and checks it.
@@ -210,7 +221,7 @@ impl State {
     }
 
     /// Takes the request of another kind, and checks it as far as nothing is known of its chat.
-    fn served_aside(&mut self, body: Option<String>, served: Option<Served>, is_summary: bool) {
+    fn served_aside(&mut self, body: Option<String>, served: Option<Served>, model: &VendorModel) {
         let (Some(body), Some(served)) = (body, served) else { return };
         self.note(&body, &served);
         if let Some(violation) = served.violations.first() {
@@ -218,11 +229,9 @@ impl State {
             return self.keep(Err(failure));
         }
         let checked = self.check_words(&body, None);
-        if let Ok(Some(user)) = checked
-            && is_summary
-            && let Some(sum) = self.summaries.get_mut(user)
-        {
-            *sum += usage_of(&served);
+        if let Ok(Some(user)) = checked {
+            let aside = Aside { user, vendor: model.vendor, is_summary: model.is_summary };
+            *self.aside.entry(aside).or_default() += usage_of(&served);
         }
         self.keep(checked.map(drop));
     }
@@ -317,7 +326,7 @@ impl LanguageModel for VendorModel {
         };
         let reply = model.complete(request, cancel).await;
         let (body, served) = (model.last_body(), model.take_log().pop());
-        self.providers.state().served_aside(body, served, self.is_summary);
+        self.providers.state().served_aside(body, served, self);
         reply
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::expected::Entry;
 use crate::failure::DayFailure;
 use crate::marker::{DayMarker, markers};
-use crate::providers::Providers;
+use crate::providers::{Aside, Providers};
 use crate::scene::{ChatSlot, MAX_OUTPUT, VENDORS, Vendor};
 use crate::texts::text;
 
@@ -212,7 +212,7 @@ impl Worker {
         inbox: &mut mpsc::Receiver<Envelope>,
         reply: oneshot::Sender<Outcome>,
     ) {
-        let summaries = self.providers.summaries_of(self.slot.user);
+        let summaries = self.summaries();
         let builder = builder.tools([tool()]).max_output_tokens(MAX_OUTPUT);
         let mut turn = match builder.begin().await {
             Ok(turn) => turn,
@@ -233,7 +233,7 @@ impl Worker {
         outcome.branch = turn.engine().branch().to_string();
         drop(reply.send(outcome));
         while let Some((command, reply)) = inbox.recv().await {
-            let summaries = self.providers.summaries_of(self.slot.user);
+            let summaries = self.summaries();
             let branch = turn.engine().branch().to_string();
             let mut outcome = Outcome { is_open: true, done: true, branch, ..Outcome::default() };
             match command {
@@ -250,7 +250,6 @@ impl Worker {
                 Command::SubAgent { fork, question, answer, result } => {
                     let markers = [question, answer, result];
                     self.sub_agent(&mut turn, &mut open, fork, markers, &mut outcome).await;
-                    self.charge_summaries(&mut open, summaries);
                     if outcome.is_open {
                         outcome.in_flight = open.in_flight();
                         drop(reply.send(outcome));
@@ -278,10 +277,20 @@ impl Worker {
         }
     }
 
+    /// Returns what the summaries of the chat's user by its provider have cost so far.
+    fn summaries(&self) -> Usage {
+        self.spent_aside(true)
+    }
+
+    fn spent_aside(&self, is_summary: bool) -> Usage {
+        let (user, vendor) = (self.slot.user, self.vendor);
+        self.providers.spent_aside(Aside { user, vendor, is_summary })
+    }
+
     /// Summaries that a turn waits for are among its costs.
     fn charge_summaries(&self, open: &mut OpenTurn, before: Usage) {
         if !self.vendor().ahead {
-            let now = self.providers.summaries_of(self.slot.user);
+            let now = self.summaries();
             let spent = difference(now, before);
             open.charged += spent;
             open.usd += self.price(&spent);

@@ -37,6 +37,23 @@ fn a_replay_of_all_steps_is_the_day() {
     assert_eq!((replayed.digest, replayed.failure), (whole.digest, whole.failure));
 }
 
+#[test]
+fn of_a_conversation_whose_first_request_was_redacted_none_is_expected_after_a_rewind() {
+    let numbers = [
+        17, 45, 48, 53, 54, 63, 68, 89, 91, 101, 103, 105, 106, 126, 137, 138, 141, 153, 154, 159,
+        160, 162, 166, 179, 180, 191, 194, 227, 495, 499, 507, 508,
+    ];
+    let report = Day::new(303, 508).replay(&numbers, |_, _, _| ()).expect("a day can begin");
+    assert_eq!((report.failure, report.requests), (None, 10));
+}
+
+#[test]
+fn the_costs_of_a_cancelled_turn_are_not_those_of_the_one_that_is_resumed_after_a_rewind() {
+    let numbers = [1701, 1703, 1712, 1735, 1736, 1738, 1821, 1827, 1844, 1856, 1864, 1876, 1893];
+    let report = Day::new(301, 1893).replay(&numbers, |_, _, _| ()).expect("a day can begin");
+    assert_eq!((report.failure, report.effective), (None, 13));
+}
+
 /// Plants a fault, and returns the invariant that breaks and its story.
 fn story(planted: PlantedDefect, seed: u64) -> (Invariant, String) {
     let day = Day { planted: Some(planted), ..Day::new(seed, 300) };

@@ -89,7 +89,7 @@ impl Worker {
 
     /// The most tokens that the turn can have used so far.
     fn most_charged(&self, open: &OpenTurn) -> u64 {
-        let summaries = self.providers.summaries_of(self.slot.user).total();
+        let summaries = self.summaries().total();
         open.charged.total() + summaries
     }
 

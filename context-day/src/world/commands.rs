@@ -82,7 +82,8 @@ impl World {
         if matches!(step, DayStep::Ask { .. }) && outcome.is_open {
             self.turns.insert(slot, TurnSum::default());
         }
-        if is_hit || outcome.error.is_some() || matches!(step, DayStep::Abandon(_)) {
+        // After a move, another turn may be the one to resume.
+        if is_hit || is_move || outcome.error.is_some() || matches!(step, DayStep::Abandon(_)) {
             self.turns.insert(slot, TurnSum::unknown());
         }
         if let Some(failure) = outcome.failure.take() {
@@ -216,9 +217,7 @@ impl World {
                 let kept: Vec<DayMarker> =
                     nodes.iter().take(at + 1).flat_map(|(_, said)| said.clone()).collect();
                 let Some(chat) = self.chat(slot) else { return Ok(None) };
-                let entries = chat.entries(&active(chat)).iter();
-                // Redacted texts go with what is behind them: nobody sees whether they are there.
-                let made = entries.filter(|entry| kept.contains(&entry.marker)).copied().collect();
+                let made = chat.part(&active(chat), &kept);
                 let command = Command::Rewind(message.clone());
                 Prepared { made, opens: true, ..Prepared::new(slot, command) }
             }
