@@ -127,6 +127,8 @@ struct PreviousRequest {
     at: i64,
     /// Whether it was of the open turn.
     in_turn: bool,
+    /// Whether something was left out of it, which the next call of the turn stores.
+    is_cut: bool,
 }
 
 /// The state of an open turn.
@@ -256,6 +258,7 @@ impl Worker {
                         continue;
                     }
                     drop(turn);
+                    self.lose_cut();
                 }
                 Command::Cancel => self.cancel(turn, open, &mut outcome).await,
                 Command::Suspend => self.suspend(turn, open, &mut outcome).await,
@@ -264,6 +267,7 @@ impl Worker {
                     outcome.doubtful.append(&mut open.results);
                     outcome.is_open = false;
                     drop(turn);
+                    self.lose_cut();
                 }
                 _ => {
                     outcome.done = false;
@@ -287,6 +291,12 @@ impl Worker {
         self.providers.spent_aside(Aside { user, vendor, is_summary })
     }
 
+    /// A turn that is dropped or fails has perhaps not stored what it left out of its last request:
+    /// the next one is then whole again, and begins in another way.
+    fn lose_cut(&mut self) {
+        self.previous = self.previous.filter(|previous| !previous.is_cut);
+    }
+
     /// Summaries that a turn waits for are among its costs.
     fn charge_summaries(&self, open: &mut OpenTurn, before: Usage) {
         if !self.vendor().ahead {
@@ -301,6 +311,7 @@ impl Worker {
         if outcome.error.is_some() {
             outcome.doubtful.append(&mut open.pending);
             outcome.doubtful.append(&mut open.results);
+            self.lose_cut();
             return;
         }
         match turn.finish().await {
@@ -341,6 +352,7 @@ impl Worker {
         outcome.doubtful.append(&mut open.pending);
         outcome.doubtful.append(&mut open.results);
         outcome.is_open = false;
+        self.lose_cut();
         let is_limit = matches!(error, TurnError::Limit { .. });
         outcome.error = Some((error.to_string(), is_limit || open.is_hit));
     }

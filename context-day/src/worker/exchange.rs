@@ -39,7 +39,8 @@ impl Worker {
                 outcome.acknowledged.append(&mut open.results);
                 outcome.wait = request.wait;
                 let body = as_sent(request.body().as_str(), self.vendor().codec, proceed.events);
-                let cached = self.cached(&request.context);
+                let is_cut = is_cut(&request.context);
+                let cached = self.cached(is_cut);
                 let outgoing = Outgoing {
                     vendor: self.vendor,
                     body: &body,
@@ -63,7 +64,7 @@ impl Worker {
                 }
                 self.previous = (served.is_answered() && served.input.is_some()).then(|| {
                     let tokens = served.input.unwrap_or_default();
-                    PreviousRequest { tokens, at: self.now(), in_turn: true }
+                    PreviousRequest { tokens, at: self.now(), in_turn: true, is_cut }
                 });
                 if let Err(error) = hand_over(turn, &reply, self.vendor().codec).await {
                     outcome.is_open = false;
@@ -94,10 +95,9 @@ impl Worker {
     }
 
     /// Returns the tokens that the provider should have in its cache.
-    fn cached(&self, context: &ModelContext) -> Option<u64> {
+    fn cached(&self, is_cut: bool) -> Option<u64> {
         let previous = self.previous.filter(|previous| previous.tokens >= LEAST_CACHED)?;
         let is_kept = self.now() - previous.at < CACHED_FOR;
-        let is_cut = context.plans.iter().any(|plan| plan.applied) || context.rewrite.is_some();
         // What was recalled for a question goes with the next one.
         let is_same = previous.in_turn || !self.vendor().memory;
         (is_kept && !is_cut && is_same).then_some(previous.tokens)
@@ -124,6 +124,11 @@ impl Worker {
         let model = ModelTable::builtin().model(self.vendor().model);
         model.cost(usage).map_or(0.0, |cost| cost.amount)
     }
+}
+
+/// Whether something was left out of a request that was in the one before.
+fn is_cut(context: &ModelContext) -> bool {
+    context.plans.iter().any(|plan| plan.applied) || context.rewrite.is_some()
 }
 
 /// Returns the usage that the events of a reply report, as far as they arrived.

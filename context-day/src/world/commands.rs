@@ -239,6 +239,7 @@ impl World {
                 Prepared { opens: true, ..Prepared::new(slot, Command::Fork(copy.to_owned())) }
             }
             DayStep::Redact { chat: slot, back } => {
+                self.flush()?;
                 let nodes = self.nodes(slot)?;
                 let Some((_, (message, redacted))) = from_end(&nodes, back) else {
                     return Ok(None);

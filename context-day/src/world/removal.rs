@@ -123,25 +123,38 @@ impl World {
         Ok(())
     }
 
+    /// Stores what the process still holds, as a program does before it removes something: what a
+    /// capture or a recorder holds would come back.
+    pub(super) fn flush(&mut self) -> Result<(), DayFailure> {
+        for _ in 0..TRIES {
+            let process = self.process()?;
+            let (agents, own) = (process.agents.clone(), process.trajectories.clone());
+            let flushed = process.run(async move {
+                let mut is_stored = own.flush_all().await.is_ok();
+                for agents in agents {
+                    is_stored &= agents.runtime().flush().await.is_ok();
+                    if let Some(trajectories) = agents.trajectories() {
+                        is_stored &= trajectories.flush_all().await.is_ok();
+                    }
+                }
+                is_stored
+            });
+            match flushed {
+                Some(true) => break,
+                // A fault, or a capture that is told of and gone: the next try shows it.
+                Some(false) => {}
+                None => self.crash()?,
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn erase(&mut self, user: UserSlot) -> Result<String, DayFailure> {
         self.close_all_of(user)?;
         let name = UserId::from(USERS[user]);
         let now = self.around.clock.now();
         let leaves = self.around.planted == Some(PlantedDefect::ErasesChatsOnly);
-        for _ in 0..TRIES {
-            let process = self.process()?;
-            let flushing: Vec<_> = process.agents.clone();
-            let flushed = process.run(async move {
-                for agents in flushing {
-                    // Captures that fail are told, and gone with the queue.
-                    let _told = agents.runtime().flush().await;
-                }
-            });
-            if flushed.is_some() {
-                break;
-            }
-            self.crash()?;
-        }
+        self.flush()?;
         for agents in &self.process()?.agents {
             if let Some(ahead) = agents.background_summaries() {
                 ahead.forget_user(&name);
