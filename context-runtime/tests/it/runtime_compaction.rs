@@ -378,3 +378,22 @@ fn by_default_a_large_window_is_cut_to_a_smaller_share() {
     let after = after(Stage::new(Snip::new()).target(0.6), 100_000);
     assert!((59_500..=60_000).contains(&after), "{after} where the program has chosen");
 }
+
+/// A chat that is opened again, or went back, ends in calls that nobody answered. The results that
+/// stand in for them have to fit with the first request, not only with the ones after it.
+#[tokio::test]
+async fn what_the_first_repair_adds_fits_too() {
+    let mut history = work(6, 100);
+    history.extend([call("open"), ask("go on")]);
+    let filled = HistoryView::new(&history, &ByteCounter).total();
+    history.insert(1, reply(&"z".repeat(usize::try_from(990 - filled).unwrap())));
+    assert_eq!(HistoryView::new(&history, &ByteCounter).total(), 990);
+    let truncates = builder().compaction([Stage::new(TruncateHead::new())]).build().unwrap();
+    let context = prepare(&truncates, &history).await;
+    assert_eq!((context.plans.len(), context.fits()), (1, Some(true)), "{context:?}");
+    // Without an open call the same history fits as it is.
+    history[14] = reply("open");
+    let runtime = builder().compaction([Stage::new(TruncateHead::new())]).build().unwrap();
+    let context = prepare(&runtime, &history).await;
+    assert_eq!((context.plans.len(), context.fits()), (0, Some(true)));
+}

@@ -374,7 +374,6 @@ pub(super) fn messages(
         messages: stats.messages,
         chain: stats.chain,
         recall: sent_recall,
-        added: apply(less(stats.tokens, session.index.tokens(session.index.len()))).tokens(),
         estimate: less(front + stats.tokens + recalled + framing, TokenCount::exact(cleared.total)),
         cleared_end: cleared.end(),
         base,

@@ -164,9 +164,10 @@ fn finish(
     let recalled = call.recalled(session, request);
     let static_tokens = call.static_tokens(session);
     let breakdown = assemble::breakdown(&call, &static_tokens, recalled.as_ref());
-    // This repair will probably add what the last one added. It runs after the cuts, and its
-    // additions must fit as well.
-    let added = session.sent.as_ref().map_or(0, |sent| sent.added);
+    // What a repair adds must fit as well. After a cut there is less to repair.
+    let mut repaired = repair::repair(&mut session.index, history.messages().clone());
+    let added = repaired.added(&session.index, history.messages(), counter);
+    let added = counting.calibration.apply(added).tokens();
     let outside = breakdown.outside().tokens().saturating_add(added);
     let outside = outside.saturating_add_signed(call.reported_excess(session));
     let mut cleared = clear(&call, session, history.messages(), outside);
@@ -197,6 +198,7 @@ fn finish(
             goal.focus = focus;
             let so_far = (&goal, &cleared);
             compact(&call, session, &mut history, so_far, &mut context, &mut diagnostics);
+            repaired = repair::repair(&mut session.index, history.messages().clone());
             cleared = clear(&call, session, history.messages(), outside);
         }
     }
@@ -228,11 +230,10 @@ fn finish(
     let cut = history.is_limited || std::mem::take(&mut session.cuts.fresh);
     let is_compacted = history.is_compacted;
     let covered = context.summary.as_deref().and_then(|task| summary::covered(task, &history));
-    let (messages, rewrite) = history.into_parts();
+    let (_, rewrite) = history.into_parts();
     context.boundaries =
         rewrite.as_ref().map(|rewrite| rewrite.boundaries.clone()).unwrap_or_default();
     context.rewrite = rewrite.filter(|_| is_compacted);
-    let repaired = repair::repair(&mut session.index, messages);
     let covered = covered.map(|end| repaired.end(end));
     diagnostics.extend(repaired.diagnostics.iter().cloned());
     context.diagnostics = diagnostics;

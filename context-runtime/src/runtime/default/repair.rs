@@ -4,10 +4,10 @@ use std::sync::{Arc, LazyLock};
 
 use context_codec_kit::normalize::{HistoryRules, normalize};
 
-use context_core::model::Unanswered;
+use context_core::model::{TokenCount, TokenCounter, Unanswered};
 use context_core::{Diagnostic, Message, Messages, Role};
 
-use super::index::HistoryIndex;
+use super::index::{HistoryIndex, less};
 
 /// A history that every provider's codec accepts, and the diagnostics of the repair.
 #[derive(Debug)]
@@ -19,6 +19,25 @@ pub(super) struct Repaired {
 }
 
 impl Repaired {
+    /// Returns the tokens that the repair added to the messages that the index covers.
+    pub(super) fn added(
+        &self,
+        index: &HistoryIndex,
+        before: &Messages,
+        counter: &dyn TokenCounter,
+    ) -> TokenCount {
+        let Some(origins) = &self.origins else { return TokenCount::default() };
+        let mut sum = TokenCount::default();
+        for (message, origin) in self.messages.iter().zip(origins) {
+            let is_shared = before.get(*origin).is_some_and(|other| Arc::ptr_eq(other, message));
+            sum += match is_shared {
+                true => index.count(*origin),
+                false => counter.count_message(message),
+            };
+        }
+        less(sum, index.tokens(index.len()))
+    }
+
     /// Whether nothing had to be repaired.
     pub(super) fn is_same(&self) -> bool {
         self.origins.is_none()

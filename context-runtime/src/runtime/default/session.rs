@@ -84,8 +84,6 @@ pub(super) struct SentRequest {
     pub(super) budget: Budget,
     /// Its tokens by part.
     pub(super) breakdown: Breakdown,
-    /// The tokens that the repair added to the history, such as results in place of missing ones.
-    pub(super) added: u64,
     /// The position behind the last message of which the provider clears results.
     pub(super) cleared_end: usize,
 }
