@@ -234,7 +234,8 @@ fn test_step<'a>(run: Run<'a>, place: &'a Workspace) -> Step<'a> {
     let step = move || {
         let cargo = || Ok(prepared(Cargo::building_into(target, place.root(), "test"), run));
         let mut report = test::TestReport::default();
-        let verdict = report.run(&cargo, &[], &test::what_is_there(run.workspace, run.services));
+        let has = test::what_is_there(run.workspace, run.services);
+        let verdict = report.run(&cargo, (place, &[]), &has);
         print!("{report}");
         verdict
     };

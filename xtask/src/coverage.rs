@@ -71,7 +71,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         Ok(cargo.args(["test", "--no-report"]).envs(&environment))
     };
     let mut report = test::TestReport::default();
-    let passed = report.run(&cargo, &given, &test::what_is_there(workspace, &services))?;
+    let passed =
+        report.run(&cargo, (workspace, &given), &test::what_is_there(workspace, &services))?;
     print!("{report}");
     let figures = tools::COVERAGE
         .cargo(workspace, workspace.root())?

@@ -48,11 +48,11 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let mut report = TestReport::default();
     let given = &args.cargo_args;
     let here = || Ok(Cargo::new(workspace.root(), "test").envs(&environment));
-    let mut verdict = report.run(&here, given, &has)?;
+    let mut verdict = report.run(&here, (workspace, given), &has)?;
     for outside in &outside {
         let target = workspace.target_folder();
         let there = || Ok(Cargo::building_into(target, outside.root(), "test").envs(&environment));
-        verdict = verdict.and(report.run(&there, given, &has)?);
+        verdict = verdict.and(report.run(&there, (outside, given), &has)?);
     }
     if let Some(missing) = services.missing() {
         println!("{missing}");

@@ -5,8 +5,9 @@ use std::fmt;
 use anyhow::Result;
 
 use super::cargo_args;
-use super::ignored::Ignored;
+use super::ignored::{self, Ignored};
 use crate::process::{Cargo, Verdict};
+use crate::workspace::Workspace;
 
 /// The last lines of a run, because the output of the tests is far above.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ impl TestReport {
     pub(crate) fn run(
         &mut self,
         cargo: &dyn Fn() -> Result<Cargo>,
-        given: &[String],
+        (workspace, given): (&Workspace, &[String]),
         has: &dyn Fn(&str) -> bool,
     ) -> Result<Verdict> {
         let mut ignored = Ignored::default();
@@ -30,7 +31,9 @@ impl TestReport {
             self.failed.extend(failed_test(line).map(String::from));
             ignored.read(line);
         })?;
-        if let Some(second) = ignored.second_call(given, has) {
+        if let Some(second) =
+            ignored.second_call(given, &ignored::programs(workspace.root(), given)?, has)
+        {
             verdict = verdict.and(cargo()?.args(second).run_reading(|line| {
                 self.failed.extend(failed_test(line).map(String::from));
             })?);
