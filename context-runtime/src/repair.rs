@@ -1,9 +1,9 @@
 //! Saving what is sound of a damaged store into a new one.
 //!
 //! [`repair_store`] reads the damaged store through its traits, around whatever it refuses to read.
-//! A factory of stores may have a better way ([`StoreFactory::salvage`]): that of SQLite reads the
-//! file itself, page by page. [`repair_url`] takes the best way that there is. The damaged store is
-//! only read, and the result says by name what was lost.
+//! A factory of stores may have a [better way](crate::store::StoreFactory::salvage): that of
+//! SQLite reads the file itself, page by page. [`repair_url`] takes the best way that there is. The
+//! damaged store is only read, and the result says by name what was lost.
 //!
 //! A branch of which a message is lost ends in front of it. What comes after the lost message is
 //! kept too: it begins with a root, on a branch whose name ends in `-rest-` and a number.
