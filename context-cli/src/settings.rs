@@ -42,7 +42,7 @@ pub(crate) struct Settings {
     pub(crate) store: (String, Origin),
     /// The users. All but the first are for commands that take several.
     pub(crate) users: (Vec<String>, Origin),
-    /// Where the keys of the store are from, if it is encrypted.
+    /// The sources of the keys of the store, if it is encrypted.
     pub(crate) keys: KeySettings,
     /// The model, if one was configured.
     pub(crate) model: Option<String>,

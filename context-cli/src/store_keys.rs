@@ -9,7 +9,7 @@ use context_runtime::layers::{EncryptedStore, KeyError, KeyRing, UserKeyFile};
 use crate::error::Failure;
 use crate::settings::Origin;
 
-/// Where the keys of the store are from. No keys are in here.
+/// The sources of the keys of the store. No keys are in here.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeySettings {
     /// A file with the keys.

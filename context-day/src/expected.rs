@@ -1,4 +1,4 @@
-//! What has to be stored: the acknowledged texts of every branch.
+//! The content that has to be stored: the acknowledged texts of every branch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -193,7 +193,7 @@ impl ExpectedChat {
     }
 }
 
-/// What has to be stored of a user.
+/// The content of a user that has to be stored.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExpectedUser {
     pub(crate) life: u32,

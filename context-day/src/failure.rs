@@ -14,9 +14,9 @@ pub enum Invariant {
     FirstRequest,
     /// A request holds the newest request.
     NewestRequest,
-    /// What was acknowledged is stored once, in order, and nothing else is.
+    /// Each acknowledged text is stored once, in order, and nothing else is.
     Kept,
-    /// What a turn reports and records is what its provider charged.
+    /// A turn reports and records the amount that its provider charged.
     Costs,
     /// Nobody sees another's data.
     Isolation,

@@ -31,7 +31,7 @@ struct State {
     /// The next answer of a model.
     answer: Arc<Mutex<Vec<AnswerPiece>>>,
     lives: [u32; USERS.len()],
-    /// What the requests of the library itself cost.
+    /// The cost of the requests of the library itself.
     aside: BTreeMap<Aside, Usage>,
     requests: u64,
     digest: u64,

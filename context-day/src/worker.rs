@@ -95,7 +95,7 @@ pub(crate) struct HelperWork {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// What a part of a turn reports, and what its provider charged.
+/// The amounts that a part of a turn reports, and those that its provider charged.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) report: TurnReport,

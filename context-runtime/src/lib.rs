@@ -331,6 +331,7 @@ pub mod sent;
 pub mod store;
 pub mod streams;
 mod system;
+mod tool_output;
 mod trace;
 pub mod trajectory;
 #[cfg(feature = "transcript")]

@@ -42,7 +42,7 @@ use crate::registry::{OpenMode, StoreRegistry};
 
 const OPERATION: &str = "repair";
 
-/// What a repair has saved, and what is lost.
+/// The result of a repair: what is saved, and what is lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[must_use]
 #[non_exhaustive]
@@ -67,11 +67,11 @@ pub struct RepairReport {
     pub memories: u64,
     /// Everything that is lost, by name as far as names are known.
     pub losses: Vec<Loss>,
-    /// What the new store has otherwise than the damaged one, so that it is sound.
+    /// The differences of the new store that keep it sound.
     pub changes: Vec<Diagnostic>,
-    /// What the check of the damaged store finds. A row that is no longer where it is looked for is
-    /// missed by nobody who reads through the traits, so a finding without a loss tells where to
-    /// compare. Empty where the file itself was read: then every loss is known.
+    /// The findings of the check of the damaged store. A row that is no longer where it is looked
+    /// for is missed by nobody who reads through the traits, so a finding without a loss tells
+    /// where to compare. Empty where the file itself was read: then every loss is known.
     pub findings: Vec<Finding>,
 }
 

@@ -53,13 +53,13 @@ pub(super) struct RepairRecord<'a> {
     rounds: u64,
     /// The number of memory records.
     memories: u64,
-    /// What is lost: its kind, user, chat and name, as far as they are known, and the reason.
+    /// Each loss: its kind, user, chat and name, as far as they are known, and the reason.
     #[schemars(with = "Vec<serde_json::Value>")]
     losses: &'a [Loss],
-    /// What the new store has otherwise than the damaged one, so that it is sound.
+    /// The differences of the new store that keep it sound.
     #[schemars(with = "Vec<serde_json::Value>")]
     changes: &'a [Diagnostic],
-    /// What the check of the damaged store finds, if it was read as a sound one is.
+    /// The findings of the check of the damaged store, if it was read as a sound one is.
     #[schemars(with = "Vec<serde_json::Value>")]
     findings: &'a [Finding],
 }

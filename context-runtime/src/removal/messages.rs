@@ -19,6 +19,7 @@ use super::{
     rounds,
 };
 use crate::left_branch::LeftBranch;
+use crate::tool_output::spilled_blob;
 
 /// The maximum number of attempts at a change that conflicts with other writers of the chat.
 const ATTEMPTS: usize = 16;
@@ -107,7 +108,7 @@ pub async fn redact_messages(
 struct RemovedContent {
     nodes: Vec<Arc<Node>>,
     needles: Needles,
-    /// The blobs that the messages name.
+    /// The blobs of the chat that the messages name, or that have their results.
     blobs: BTreeSet<BlobId>,
     /// The ids under which memories may know the messages: their own, and content hashes for
     /// captures without ids.
@@ -145,17 +146,18 @@ impl RemovedContent {
             walk.plan("message", Some(&chat.chat), &node.id, Some(bytes));
         }
         if let Some(blobs) = store.blobs() {
-            for id in removed.blobs.clone() {
-                let read =
-                    blobs.read_blob(chat, &id, 0..limits::MAX_BLOB_BYTES as u64, None).await?;
-                match read {
-                    Some(bytes) => std::str::from_utf8(&bytes).into_iter().for_each(|text| {
-                        removed.needles.add(text);
-                    }),
-                    // Other 64-digit text, or a blob that was removed before.
-                    None => {
-                        removed.blobs.remove(&id);
-                    }
+            let named = std::mem::take(&mut removed.blobs);
+            // What is not there is other 64-digit text, a result that was not spilled, or a blob
+            // that was removed before.
+            let stored = match named.is_empty() {
+                true => Vec::new(),
+                false => reads::blobs(blobs, chat).await?,
+            };
+            for id in stored.into_iter().map(|blob| blob.id).filter(|id| named.contains(id)) {
+                let range = 0..limits::MAX_BLOB_BYTES as u64;
+                if let Some(bytes) = blobs.read_blob(chat, &id, range, None).await? {
+                    std::str::from_utf8(&bytes).into_iter().for_each(|it| removed.needles.add(it));
+                    removed.blobs.insert(id);
                 }
             }
         }
@@ -169,6 +171,8 @@ impl RemovedContent {
         }
         let Ok(message) = node.message() else { return };
         self.needles.add_message(message);
+        // Nothing names a blob whose storing succeeded while the reply was lost.
+        self.blobs.extend(message.tool_results().filter_map(spilled_blob));
         self.names.insert(MessageId::from(message.hash().to_string()));
         self.texts.push(message.plain_text().into_owned());
     }

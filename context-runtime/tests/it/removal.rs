@@ -397,3 +397,35 @@ async fn nothing_of_a_redacted_message_is_in_the_files_after_a_vacuum() {
         assert!(!bytes.windows(WORD.len()).any(|at| at == WORD.as_bytes()), "{}", path.display());
     }
 }
+
+/// The story of a long result whose blob was stored while the reply was lost: the result stayed in
+/// its message, and a redaction of the message left the blob, which nothing referred to.
+#[tokio::test]
+async fn a_blob_without_a_reference_goes_with_the_result_that_it_has() {
+    let store = context_runtime::open("mem:").await.unwrap();
+    let chat = ChatRef::new("ada", "trip");
+    let long = format!("{SENTENCE}\n").repeat(50);
+    let builder = ContextEngine::builder(Arc::clone(&store)).user("ada").chat("trip");
+    let mut engine = builder.open().await.unwrap();
+    engine.set([user("What does it say?").with_id("asked")]);
+    let _saved = engine.save().await.unwrap();
+    let call = Part::tool_call("c1", "read", serde_json::json!({}));
+    let result = Part::tool_result("c1", long.as_str());
+    let nodes = vec![
+        Arc::new(Node::new("call", Message::new(Role::Assistant, [call]), now())),
+        Arc::new(Node::new("result", Message::new(Role::Tool, [result]), now())),
+    ];
+    let target = Target::Extend { branch: "main".into(), expected: Some("asked".into()) };
+    let commit = Commit { nodes, ..Commit::new(chat.clone(), target, now()) };
+    assert!(store.history().commit(commit).await.unwrap().committed().is_some());
+    let spill = Spill::new(Arc::clone(&store)).unwrap();
+    let blob = spill.put(&chat, long, "text/plain").await.unwrap();
+    let other = spill.put(&chat, format!("{SENTENCE}, says Ines"), "text/plain").await.unwrap();
+    let messages = [MessageId::from("result")];
+    let report =
+        redact_messages(&*store, &chat, &messages, Redaction::Words, &options()).await.unwrap();
+    assert_eq!(report.blobs, 1);
+    let blobs = store.blobs().unwrap();
+    assert!(blobs.blob(&chat, &blob.id).await.unwrap().is_none());
+    assert!(blobs.blob(&chat, &other.id).await.unwrap().is_some(), "another text is named only");
+}

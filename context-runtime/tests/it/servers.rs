@@ -9,7 +9,7 @@ use tokio_postgres::NoTls;
 
 /// A stored value that was changed.
 pub(crate) struct Damage {
-    /// Where it is.
+    /// Its place.
     pub(crate) what: String,
     undo: Undo,
 }

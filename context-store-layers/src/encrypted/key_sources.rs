@@ -20,7 +20,8 @@ impl KeyRing {
     /// ```
     /// use context_store_layers::{KeyError, KeyRing};
     ///
-    /// let ring = KeyRing::from_text(&format!("2026-11 {}\n2026-10 {}\n", "7".repeat(64), "5".repeat(64)))?;
+    /// let (new, old) = ("7".repeat(64), "5".repeat(64));
+    /// let ring = KeyRing::from_text(&format!("2026-11 {new}\n2026-10 {old}\n"))?;
     /// assert_eq!((ring.current().id().as_str(), ring.older().len()), ("2026-11", 1));
     /// # Ok::<(), KeyError>(())
     /// ```

@@ -65,7 +65,7 @@ pub(super) async fn read(
     }
 }
 
-/// What is known of a chat that is being read.
+/// The known parts of a chat that is being read.
 #[derive(Default)]
 struct ChatParts {
     /// The messages that are sound.

@@ -36,7 +36,7 @@ const INDEXES: [(&str, &str); 8] = [
     ("trajectory_round_of", "trajectory_round"),
 ];
 
-/// What a damaged file holds.
+/// The content of a damaged file.
 pub(super) struct RescuedRows {
     /// A database of the rows, which is deleted when the connection is closed.
     pub(super) connection: SqliteConnection,

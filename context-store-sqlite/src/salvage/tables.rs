@@ -52,7 +52,7 @@ pub(super) struct SavedTable {
     pub(super) has_numbers: bool,
 }
 
-/// What a row of a table is worth.
+/// The worth of a row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Worth {
     /// All of it is sound, or whoever reads its values compares their checksums.

@@ -22,7 +22,7 @@ use crate::store_fixture::{StoreFixture, many};
 /// taken for one of an older version.
 const REGRESSIONS: [u64; 2] = [79, 2077];
 
-/// What was saved of a file: each piece by its kind and its name.
+/// The saved pieces of a file, by their kind and name.
 #[derive(Default)]
 struct Saved {
     chat: Option<ChatRef>,

@@ -22,6 +22,7 @@ use super::parts::Parts;
 use super::spill::{LONGEST_REFERENCE, Preview, READ_SPILLED, Spill, Spilled};
 use crate::cancellable::unless_cancelled;
 use crate::observer::{Observer, Observers, TurnEvent};
+use crate::tool_output::joined;
 use choice::{Choice, MeasuredText, choose};
 
 const OPERATION: &str = "apply_tool_results";
@@ -221,7 +222,7 @@ impl ToolResults<'_> {
             self.choose(message, &limits, Some(LONGEST_REFERENCE))
         {
             let Some(Part::ToolResult(result)) = message.parts.get_mut(part) else { continue };
-            let Some(text) = texts::joined(&result.output) else { continue };
+            let Some(text) = joined(&result.output) else { continue };
             let reason = if alone { "tool_result_too_large" } else { "tool_results_too_large" };
             match kept.put(text.as_bytes().to_vec(), texts::media_type(&text), reason).await? {
                 PutOutcome::Stored(spilled) => {
@@ -248,7 +249,7 @@ impl ToolResults<'_> {
         let limits = choice::Limits { tokens: u64::MAX, bytes: usize::MAX, together, preview };
         for Choice { part, preview, .. } in self.choose(message, &limits, None) {
             let Some(Part::ToolResult(result)) = message.parts.get_mut(part) else { continue };
-            let Some(text) = texts::joined(&result.output) else { continue };
+            let Some(text) = joined(&result.output) else { continue };
             let shown = self.preview(&text, None).within(preview);
             diagnostics.push(Diagnostic::new(
                 DiagnosticCode::OverLimit,
@@ -284,8 +285,7 @@ impl ToolResults<'_> {
                 continue;
             };
             // A preview is not spilled again.
-            let text =
-                texts::joined(&result.output).filter(|_| Spilled::of(&result.metadata).is_none());
+            let text = joined(&result.output).filter(|_| Spilled::of(&result.metadata).is_none());
             let Some(text) = text else {
                 other = other.saturating_add(tokens);
                 continue;

@@ -1,7 +1,5 @@
 //! The texts of results.
 
-use std::borrow::Cow;
-
 use context_core::{Message, Part, ToolResult};
 use serde::de::IgnoredAny;
 
@@ -35,21 +33,6 @@ fn says_something(part: &Part) -> bool {
         Part::Data(_) => false,
         _ => true,
     }
-}
-
-/// Returns the texts of an output, joined by line feeds. `None` if there are none.
-pub(super) fn joined(output: &[Part]) -> Option<Cow<'_, str>> {
-    let mut texts = output.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(&*text.text),
-        _ => None,
-    });
-    let first = texts.next()?;
-    Some(texts.fold(Cow::Borrowed(first), |mut all, text| {
-        let joined = all.to_mut();
-        joined.push('\n');
-        joined.push_str(text);
-        all
-    }))
 }
 
 /// Replaces the first text of an output and removes the others. Other parts stay.
